@@ -25,7 +25,8 @@ import numpy as np
 from glasshouse.claims import rules
 from glasshouse.claims.rules import higher, not_lower
 from glasshouse.metrics import skewness
-from glasshouse.pages.claim_content import (
+from glasshouse.records import progress_bar
+from glasshouse.results.claim import (
     DEPENDS,
     REFUTED,
     TOO_SMALL,
@@ -37,7 +38,6 @@ from glasshouse.pages.claim_content import (
     Registration,
     Series,
 )
-from glasshouse.records import progress_bar
 
 ALPHA = 0.05
 MARGIN = 1.0

@@ -24,6 +24,7 @@ LAYERS = [
     "tokenizers",
     "cpu_kernels",
     "pages",
+    "results",
     "metrics",
     "launching",
     "records",

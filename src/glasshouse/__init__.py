@@ -134,7 +134,7 @@ if TYPE_CHECKING:
     from glasshouse.certificates.checks import Check
     from glasshouse.generation.text_stream import Completion
     from glasshouse.launching.job_status import JobStatus
-    from glasshouse.pages.claim_content import Case
+    from glasshouse.results.claim import Case
     from glasshouse.runs.run import Run, Translation
     from glasshouse.specs.errors import GlasshouseError
     from glasshouse.studies.study import Study

@@ -5,7 +5,7 @@ from functools import cache
 
 from glasshouse.claims import registration, rules
 from glasshouse.claims.claim import Claim
-from glasshouse.pages.claim_content import Finding, Measured, Registration, Series
+from glasshouse.results.claim import Finding, Measured, Registration, Series
 
 
 @cache

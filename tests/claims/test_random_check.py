@@ -7,7 +7,7 @@ import torch
 
 from glasshouse.claims import trials
 from glasshouse.claims.random_check import RandomCheck, differing
-from glasshouse.pages.claim_content import EXACT, REFUTED, UPHELD
+from glasshouse.results.claim import EXACT, REFUTED, UPHELD
 from glasshouse.specs import catalogue
 from tests.claims.judging import judge, outcome
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from glasshouse.claims import rules
 from glasshouse.claims.rules import control, equal, higher, lower, not_higher, not_lower, zero
-from glasshouse.pages.claim_content import (
+from glasshouse.results.claim import (
     DEPENDS,
     REFUTED,
     TOO_SMALL,

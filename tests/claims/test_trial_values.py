@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasshouse.claims import trial_values
-from glasshouse.pages.claim_content import Measured, Series
+from glasshouse.results.claim import Measured, Series
 from tests.refusals import refused
 
 numbers = st.floats(allow_infinity=True, allow_nan=True)

@@ -10,7 +10,7 @@ import pytest
 import glasshouse
 from glasshouse.claims import trials
 from glasshouse.claims.claim import Measurements
-from glasshouse.pages.claim_content import Case, Series
+from glasshouse.results.claim import Case, Series
 from glasshouse.specs.errors import Interrupted
 from tests.claims.made_up_claim import MadeUpClaim
 from tests.refusals import refused

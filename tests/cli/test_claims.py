@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.claims.claim import Bench, Measurements
-from glasshouse.pages.claim_content import Series
+from glasshouse.results.claim import Series
 from glasshouse.training import cost_plan
 from tests.claims.conftest import made_up  # noqa: F401 (a fixture)
 from tests.claims.made_up_claim import MadeUpClaim

@@ -20,10 +20,10 @@ from glasshouse.launching import job_folder
 from glasshouse.launching.job_folder import JobFolder
 from glasshouse.llms.answer_journal import ANSWERS, DESIGN, AnswerJournal, GridAnswer
 from glasshouse.llms.debate_journal import DebateJournal
-from glasshouse.pages.claim_content import SUPERIORITY, Measured, Part, Quantity, Registration, Series
 from glasshouse.records import atomic_files, checkpoint, kept_json, metric_log, run_entries, run_folder, run_list
 from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.results.claim import SUPERIORITY, Measured, Part, Quantity, Registration, Series
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import study_entries, study_results

@@ -9,9 +9,9 @@ import pytest
 import glasshouse
 from glasshouse.inspection import run_report, translation_samples
 from glasshouse.metrics.translation import signatures
-from glasshouse.pages.report_content import Translated
 from glasshouse.pages.report_page import render
 from glasshouse.records.run_entries import RunEntryReader
+from glasshouse.results.report import Translated
 from glasshouse.runs import suggestions
 from tests.training import small_runs
 

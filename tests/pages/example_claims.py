@@ -5,7 +5,7 @@ from dataclasses import replace
 from glasshouse.claims import registration, rules
 from glasshouse.claims.claim import GROUPS
 from glasshouse.claims.rules import equal, higher, lower, zero
-from glasshouse.pages.claim_content import Case, LineFigure, Measured, Quantity, Registration, Series, Trial
+from glasshouse.results.claim import Case, LineFigure, Measured, Quantity, Registration, Series, Trial
 from tests.claims.example_values import close_values, spread_values
 
 QUANTITIES = {

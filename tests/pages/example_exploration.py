@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from glasshouse.pages.explorer_page import Exploration, Step
+from glasshouse.results.exploration import Exploration, Step
 
 
 def exploration() -> Exploration:

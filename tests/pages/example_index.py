@@ -1,6 +1,6 @@
 """A realistic example of an index: seventy runs, one of a study, and one with hostile names."""
 
-from glasshouse.pages.index_content import IndexContent, PageLink, RunRow, StudyRow
+from glasshouse.results.index import IndexContent, PageLink, RunRow, StudyRow
 
 from .example_report import HOSTILE
 

@@ -21,7 +21,7 @@ from glasshouse.pages import (
     study_page,
     transfer_page,
 )
-from glasshouse.pages.retrieval_page import RankedPrompt, Retrieval, Retrieved
+from glasshouse.results.retrieval import RankedPrompt, Retrieval, Retrieved
 from glasshouse.scaling import recipe_transfer, scaling_fit, scaling_report, transfer_report
 from glasshouse.scaling.scaling_fit import ScalingFit
 from tests import accessibility, needs

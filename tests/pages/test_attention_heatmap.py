@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from glasshouse.pages import attention_heatmap, figures
-from glasshouse.pages.report_content import AttentionMap
+from glasshouse.results.report import AttentionMap
 from tests.refusals import refused
 
 from . import example_report as example

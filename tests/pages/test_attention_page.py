@@ -3,7 +3,7 @@
 import numpy as np
 
 from glasshouse.pages import attention_page
-from glasshouse.pages.report_content import AttentionMap
+from glasshouse.results.report import AttentionMap
 from tests.refusals import refused
 
 from . import example_report

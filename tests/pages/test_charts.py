@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from glasshouse.pages import charts
-from glasshouse.pages.report_content import Curve
+from glasshouse.results.report import Curve
 
 
 def curve(values: list[float], name: str = "loss") -> Curve:

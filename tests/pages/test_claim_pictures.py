@@ -3,8 +3,8 @@
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
-from glasshouse.pages.claim_content import GraphEdge, GraphFigure, GraphNode
 from glasshouse.pages.claim_pictures import pictures
+from glasshouse.results.claim import GraphEdge, GraphFigure, GraphNode
 from tests.pages.example_claims import example_case
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from glasshouse.pages import claim_text
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Quantity, Series, Trial
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Quantity, Series, Trial
 from tests.pages.example_claims import example_case, example_cases, example_trial
 
 

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 from itertools import pairwise
 
 from glasshouse.pages import computation_graph
-from glasshouse.pages.claim_content import GraphEdge, GraphFigure, GraphNode
+from glasshouse.results.claim import GraphEdge, GraphFigure, GraphNode
 
 SVG = "{http://www.w3.org/2000/svg}"
 FIGURE = GraphFigure(

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn import metrics
 
 from glasshouse.pages.confusion_table import MOST_CLASSES, table
-from glasshouse.pages.report_content import Confusion
+from glasshouse.results.report import Confusion
 
 
 def test_recall_precision_and_accuracy_are_those_of_scikit_learn() -> None:

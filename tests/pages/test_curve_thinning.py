@@ -6,7 +6,7 @@ import numpy as np
 
 from glasshouse.pages import charts
 from glasshouse.pages.curve_thinning import MOST_POINTS, thin
-from glasshouse.pages.report_content import Curve
+from glasshouse.results.report import Curve
 
 
 def test_a_long_curve_keeps_its_extremes_ends_and_gaps() -> None:

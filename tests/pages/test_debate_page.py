@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasshouse.metrics.mean_intervals import NO_MEAN, MeanWithInterval
-from glasshouse.pages.debate_page import (
+from glasshouse.pages.debate_page import axis_end, marked_pieces, picture, render, written, written_interval
+from glasshouse.results.language_models import (
     DebateContent,
     MeasureBlock,
     MeasuredModel,
@@ -14,12 +15,6 @@ from glasshouse.pages.debate_page import (
     PointText,
     TextTable,
     TranscriptPart,
-    axis_end,
-    marked_pieces,
-    picture,
-    render,
-    written,
-    written_interval,
 )
 from tests.pages.html_outline import Outline, assert_self_contained
 

@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from glasshouse.pages import figures
-from glasshouse.pages.report_content import AttentionMap, Curve
+from glasshouse.results.report import AttentionMap, Curve
 from tests.refusals import refused
 
 from . import example_report as example

@@ -1,13 +1,13 @@
 """The page of a grid: complete, offline, escaped, and valid when there is little to show."""
 
-from glasshouse.pages.grid_page import (
+from glasshouse.pages.grid_page import parts, render
+from glasshouse.results.language_models import (
     GridContent,
     ShownAnswer,
     ShownColumn,
     ShownInterval,
     ShownModel,
     ShownQuestion,
-    render,
 )
 
 from .html_outline import Outline, assert_self_contained
@@ -41,8 +41,8 @@ def test_the_page_is_complete_and_makes_no_network_request() -> None:
 
 def test_code_is_set_as_code() -> None:
     answer = ShownAnswer("Here:\n```python\na = 1\n```\nand\n```\nb = 2", "read", "", "")
-    assert answer.parts == [(False, "Here:"), (True, "a = 1"), (False, "and"), (True, "b = 2")]
-    assert ShownAnswer(" \n", "read", "", "").parts == []
+    assert parts(answer) == [(False, "Here:"), (True, "a = 1"), (False, "and"), (True, "b = 2")]
+    assert parts(ShownAnswer(" \n", "read", "", "")) == []
 
 
 def test_text_is_escaped() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.pages import index_page
-from glasshouse.pages.index_content import IndexContent
+from glasshouse.results.index import IndexContent
 from tests import needs
 
 from .example_index import content

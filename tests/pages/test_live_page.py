@@ -3,7 +3,7 @@
 import json
 
 from glasshouse.pages import live_page
-from glasshouse.pages.live_content import LiveRun
+from glasshouse.results.index import LiveRun
 from tests import needs
 
 STOPPED = LiveRun("runs/a", "a", "", "interrupted", "It can be resumed.", 0.5, (), (), actions=("resume",))

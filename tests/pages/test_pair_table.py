@@ -4,8 +4,8 @@ import dataclasses
 import re
 
 from glasshouse.pages.pair_table import pair_table
-from glasshouse.pages.study_content import ArmPair
 from glasshouse.pages.study_page import render
+from glasshouse.results.study import ArmPair
 
 from . import example_study as example
 from .html_outline import Outline

@@ -3,8 +3,8 @@
 import numpy as np
 
 from glasshouse.metrics.label_counts import LabelCounts
-from glasshouse.pages.report_content import ScoreTable
 from glasshouse.pages.score_rows import MOST_ROWS, remark, rows
+from glasshouse.results.report import ScoreTable
 
 
 def test_frequent_labels_come_first_and_the_total_last():

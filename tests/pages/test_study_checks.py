@@ -4,8 +4,8 @@ import dataclasses
 import re
 
 from glasshouse.pages import study_checks
-from glasshouse.pages.study_content import MultiverseCell, ReplicationOutcome
 from glasshouse.pages.study_page import render
+from glasshouse.results.study import MultiverseCell, ReplicationOutcome
 
 from . import example_study as example
 from .html_outline import Outline

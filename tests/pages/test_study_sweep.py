@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from glasshouse.pages import study_curves, study_differences, study_page, study_sweep, study_text
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 from . import example_study as example
 

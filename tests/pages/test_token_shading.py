@@ -1,7 +1,7 @@
 """The shades, captions and visible whitespace of sample tokens."""
 
-from glasshouse.pages.report_content import Sample, Token
 from glasshouse.pages.token_shading import shade, shade_sample
+from glasshouse.results.report import Sample, Token
 
 
 def test_a_larger_probability_has_a_larger_shade() -> None:

@@ -1,8 +1,8 @@
 """Words of an explained text: shades for, a line against, and numbers below the largest contributions."""
 
 from glasshouse.pages import word_shading
-from glasshouse.pages.report_content import ExplainedText, ExplainedWord
 from glasshouse.pages.word_shading import MOST_NUMBERS, ShadedWord
+from glasshouse.results.report import ExplainedText, ExplainedWord
 
 
 def explained(*contributions: float) -> ExplainedText:

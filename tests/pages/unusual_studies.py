@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 from . import example_study as example
 

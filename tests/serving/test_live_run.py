@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from glasshouse.pages.index_content import PageLink
-from glasshouse.pages.live_content import LiveRun
 from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.records.status import Status
+from glasshouse.results.index import LiveRun, PageLink
 from glasshouse.serving import live_run
 from tests.records.example_folders import make_run
 

@@ -10,7 +10,7 @@ from hypothesis import settings as rules
 from hypothesis import strategies as st
 
 from glasshouse.metrics.verdicts import VerdictRule
-from glasshouse.pages.study_content import StudyRegistration
+from glasshouse.results.study import StudyRegistration
 from glasshouse.studies import study_folder
 from glasshouse.studies.study_folder import Design, Question, StudyFolder, Tuning
 from tests.refusals import refused

@@ -8,7 +8,7 @@ from dataclasses import replace
 from glasshouse.inspection import linked_page
 from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.pages import page_links
-from glasshouse.pages.index_content import PageLink
+from glasshouse.results.index import PageLink
 from glasshouse.studies import page_index, study_folder, study_results, study_values
 from glasshouse.studies.study_folder import Question
 from tests.records.example_folders import REPORT

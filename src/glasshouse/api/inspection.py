@@ -33,8 +33,8 @@ from glasshouse.inspection.pruning_curve import PruningCurve
 from glasshouse.inspection.text_input import TextInput
 from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures, line_figure
 from glasshouse.pages.inspection_figures import HeatMap
-from glasshouse.pages.report_content import AttentionMap
 from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.results.report import AttentionMap
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 

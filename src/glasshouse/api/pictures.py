@@ -8,8 +8,8 @@ from glasshouse.inspection import image_retrieval, picture_descriptions
 from glasshouse.inspection.held_out_pictures import Target
 from glasshouse.inspection.picture_descriptions import Description
 from glasshouse.pages import figures, inspection_figures, retrieval_page
-from glasshouse.pages.retrieval_page import Retrieval
 from glasshouse.records import atomic_files, progress_bar
+from glasshouse.results.retrieval import Retrieval
 from glasshouse.runs.run import Run
 
 

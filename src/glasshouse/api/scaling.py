@@ -7,9 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 from glasshouse.pages import scaling_page, transfer_page
-from glasshouse.pages.scaling_page import ScalingContent, ScalingTable
-from glasshouse.pages.transfer_page import TransferContent
 from glasshouse.records import atomic_files, progress_bar
+from glasshouse.results.scaling import ScalingContent, ScalingTable, TransferContent
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.scaling import (

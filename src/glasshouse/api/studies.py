@@ -8,8 +8,8 @@ from glasshouse.claims import record as claim_record
 from glasshouse.claims import trials
 from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claims_page
-from glasshouse.pages.claim_content import Case
 from glasshouse.records import atomic_files
+from glasshouse.results.claim import Case
 from glasshouse.studies import study_folder, study_pairs, study_results, study_runner
 from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import Question

@@ -11,10 +11,10 @@ from typing import Any
 from glasshouse.claims import step_timing
 from glasshouse.claims.step_timing import Timing
 from glasshouse.data.sources import data_set_list
-from glasshouse.pages.claim_content import Series
-from glasshouse.pages.study_content import StudyResults
 from glasshouse.records import atomic_files, kept_json, run_folder
 from glasshouse.records.status import Status
+from glasshouse.results.claim import Series
+from glasshouse.results.study import StudyResults
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files

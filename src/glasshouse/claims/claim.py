@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from glasshouse.claims.bench import Bench, StudyPlan
-from glasshouse.pages.claim_content import GraphFigure, LineFigure, Part, Quantity, Series
+from glasshouse.results.claim import GraphFigure, LineFigure, Part, Quantity, Series
 
 __all__ = [
     "COURSE_DATA",

@@ -1,6 +1,6 @@
 """Series for control claims: the same thing under two names, and effects of known size. Knows no claim."""
 
-from glasshouse.pages.claim_content import Series
+from glasshouse.results.claim import Series
 
 
 def shift_units(series: Series, offset: int) -> Series:

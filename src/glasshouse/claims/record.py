@@ -12,8 +12,8 @@ from glasshouse.claims import registration as registrations
 from glasshouse.claims import trial_values, trials
 from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claim_pages
-from glasshouse.pages.claim_content import Case, Trial
 from glasshouse.records import atomic_files
+from glasshouse.results.claim import Case, Trial
 from glasshouse.specs.errors import RunError
 
 REGISTRY, VALUES, EARLIER = "registry", "values", "earlier.json"

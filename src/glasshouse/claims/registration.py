@@ -15,8 +15,8 @@ from typing import Any
 from glasshouse.claims import rules
 from glasshouse.claims.bench import StudyPlan
 from glasshouse.claims.claim import Claim
-from glasshouse.pages.claim_content import Part, Quantity, Registration
 from glasshouse.records import kept_schema
+from glasshouse.results.claim import Part, Quantity, Registration
 from glasshouse.specs import recipes, spec_files
 from glasshouse.specs.errors import DataError, RunError
 from glasshouse.studies import arms

@@ -14,7 +14,7 @@ import numpy as np
 
 from glasshouse.metrics import estimates, sequential_tests, statistics
 from glasshouse.metrics.estimates import Estimate
-from glasshouse.pages.claim_content import (
+from glasshouse.results.claim import (
     CONTROL,
     DEPENDS,
     EQUIVALENCE,

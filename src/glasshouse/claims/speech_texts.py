@@ -2,8 +2,8 @@
 
 from glasshouse.claims import split_scores
 from glasshouse.claims.bench import Bench
-from glasshouse.pages.claim_content import Series
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.claim import Series
+from glasshouse.results.study import StudyResults
 
 TRAIN = "train"
 # Name of a split -> its name for a reader.

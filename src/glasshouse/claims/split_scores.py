@@ -14,8 +14,8 @@ from torch import nn
 
 from glasshouse.claims.bench import Bench
 from glasshouse.data import prepared_data
-from glasshouse.pages.claim_content import Series
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.claim import Series
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
 from glasshouse.training import precision

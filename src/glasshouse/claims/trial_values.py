@@ -10,9 +10,9 @@ from dataclasses import asdict
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.claims.registration import FORMAT
-from glasshouse.pages.claim_content import Measured, Series
 from glasshouse.records import kept_schema
 from glasshouse.records.kept_schema import Between, Time
+from glasshouse.results.claim import Measured, Series
 from glasshouse.specs.errors import DataError
 
 # Significant digits of a stored value, and of the value of an item.

@@ -17,8 +17,8 @@ from glasshouse.claims import registration as registrations
 from glasshouse.claims import rules, trial_values
 from glasshouse.claims.claim import Bench, Claim
 from glasshouse.data.sources import data_set_list
-from glasshouse.pages.claim_content import UNDECIDED, Case, Measured, Registration, Trial
 from glasshouse.records import atomic_files, containment, kept_json, lock, machine
+from glasshouse.results.claim import UNDECIDED, Case, Measured, Registration, Trial
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, Interrupted, RunError, SpecError
 from glasshouse.studies import arms, run_queue, study_folder

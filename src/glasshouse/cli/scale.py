@@ -8,7 +8,7 @@ import typer
 from glasshouse.cli.arguments import Device, GpusPerNode, Jobs, On, Overwrite, Partition, ShowScript, Time
 
 if TYPE_CHECKING:
-    from glasshouse.pages.scaling_page import PageText
+    from glasshouse.results.scaling import PageText
 
 PLAN_EXAMPLES = (
     "Examples: glasshouse scale plan piglatin-decoder-only --budgets 8e10,1.6e11,3.2e11,6.4e11,1.28e12 --sizes 6 · "

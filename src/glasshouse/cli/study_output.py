@@ -5,7 +5,7 @@ from collections import Counter
 from glasshouse import Study
 from glasshouse.cli.tables import console, show
 from glasshouse.pages import pair_table, study_checks, study_tables, study_text
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 
 def print_study(study: Study) -> None:

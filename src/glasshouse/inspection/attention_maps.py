@@ -12,8 +12,8 @@ from torch import Tensor
 from glasshouse.inspection.capture import capture, matching_probes, probes
 from glasshouse.inspection.text_input import TextInput, token_texts
 from glasshouse.models.dual_encoder import DualEncoder
-from glasshouse.pages.report_content import AttentionMap
 from glasshouse.parts.capabilities import Unsupported
+from glasshouse.results.report import AttentionMap
 from glasshouse.runs.run import Run
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError

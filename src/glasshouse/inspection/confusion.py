@@ -11,10 +11,10 @@ import numpy as np
 from glasshouse.data import prepared_data
 from glasshouse.inspection import held_out_texts
 from glasshouse.metrics.classification import confusion_matrix
-from glasshouse.pages.report_content import Confusion, Mistake
 from glasshouse.records import atomic_files, item_values, kept_json
 from glasshouse.records.kept_schema import Count
 from glasshouse.records.status import Status
+from glasshouse.results.report import Confusion, Mistake
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.classify import PREDICTION, PROBABILITY, TRUTH, Classify

@@ -13,9 +13,9 @@ from glasshouse.inspection import recurrent_steps
 from glasshouse.inspection.capture import capture
 from glasshouse.inspection.text_input import Stack, TextInput
 from glasshouse.models.recurrent import Recurrent
-from glasshouse.pages.explorer_page import Exploration, Step
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.connection import PostNorm
+from glasshouse.results.exploration import Exploration, Step
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 

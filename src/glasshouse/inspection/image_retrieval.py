@@ -19,7 +19,7 @@ from glasshouse.data.sources.scenes.wordings import shortest_wording
 from glasshouse.inspection import held_out_pictures
 from glasshouse.inspection.held_out_pictures import Target
 from glasshouse.models.dual_encoder import DualEncoder
-from glasshouse.pages.retrieval_page import RankedPrompt, Retrieval, Retrieved
+from glasshouse.results.retrieval import RankedPrompt, Retrieval, Retrieved
 from glasshouse.runs.run import Run
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import GlasshouseError

@@ -6,7 +6,7 @@ import numpy as np
 
 from glasshouse.inspection import held_out_texts
 from glasshouse.metrics import label_counts
-from glasshouse.pages.report_content import LabelledText, ScoreTable
+from glasshouse.results.report import LabelledText, ScoreTable
 from glasshouse.runs.run import Run
 from glasshouse.tasks.multi_label import MultiLabel
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from glasshouse.pages import page_links
-from glasshouse.pages.index_content import PageLink
 from glasshouse.records import atomic_files, plain_files, run_folder
+from glasshouse.results.index import PageLink
 
 INDEX, REPORT = "index.html", "report.html"
 

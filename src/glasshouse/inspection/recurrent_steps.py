@@ -6,8 +6,8 @@ Axes: T time, D width, G number of gates times state size.
 import torch
 from torch import Tensor
 
-from glasshouse.pages.explorer_page import Step
 from glasshouse.parts.recurrence import Cell, GRUCell, LSTMCell, Recurrence
+from glasshouse.results.exploration import Step
 
 # Cell -> gate -> its formula and what it does.
 GATES: dict[type[Cell], dict[str, tuple[str, str]]] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glasshouse.inspection import held_out_texts
-from glasshouse.pages.report_content import PredictedNumber, Regression
+from glasshouse.results.report import PredictedNumber, Regression
 from glasshouse.runs.run import Run
 from glasshouse.tasks.regress import Regress
 

@@ -23,10 +23,21 @@ from glasshouse.inspection.text_input import TextInput
 from glasshouse.metrics.metric import LOSS, PERPLEXITY
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import parameter_counts
-from glasshouse.pages import report_page as page
+from glasshouse.pages import report_page
 from glasshouse.records import metric_log
 from glasshouse.records.checkpoint import steps as checkpoint_steps
 from glasshouse.records.status import Status
+from glasshouse.results.report import (
+    AttentionMap,
+    BaselineSection,
+    Curve,
+    ExplainedText,
+    FinalEvaluation,
+    PlannedCost,
+    Report,
+    Sample,
+    Token,
+)
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
@@ -53,11 +64,11 @@ SECTIONS: dict[str, Callable[[Run], Any]] = {
 
 def write(run: Run) -> Path:
     """Write the report into the run folder."""
-    linked_page.write(run.folder.report_file, page.render(collect(run)))
+    linked_page.write(run.folder.report_file, report_page.render(collect(run)))
     return run.folder.report_file
 
 
-def collect(run: Run) -> page.Report:
+def collect(run: Run) -> Report:
     """The content of the page. The report of an unfinished run leaves out what does not exist yet."""
     facts, rows, title = run.facts, run.metrics, run.task.quality.title
     trained = bool(checkpoint_steps(run.folder.checkpoints))
@@ -75,7 +86,7 @@ def collect(run: Run) -> page.Report:
         notes.append(f"this run is not finished: {status}")
     if reason := unsupported_reason(run):
         notes.append(f"no attention map: {reason}")
-    return page.Report(
+    return Report(
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
         headline=_headline(run),
@@ -127,23 +138,23 @@ def _sampling_text(run: Run) -> str:
     return f"{settings}, at most {run.spec.evaluation.sample_tokens:,} tokens"
 
 
-def _sample_tokens(run: Run, sample: Completion) -> page.Sample:
+def _sample_tokens(run: Run, sample: Completion) -> Sample:
     def text(token: int) -> str:
         return run.tokenizer.token_bytes(token).decode("utf-8", "replace")
 
-    prompt = [page.Token(text(token), None) for token in (sample.prompt_tokens if sample.prompt else [])]
+    prompt = [Token(text(token), None) for token in (sample.prompt_tokens if sample.prompt else [])]
     generated = [
-        page.Token(
+        Token(
             text(choice.token),
             choice.probability,
             tuple((text(token), math.exp(value)) for token, value in choice.alternatives),
         )
         for choice in sample.choices
     ]
-    return page.Sample(sample.prompt, tuple(prompt + generated))
+    return Sample(sample.prompt, tuple(prompt + generated))
 
 
-def _attention_map(run: Run, samples: list[Completion], explained: Sequence[page.ExplainedText]) -> page.AttentionMap | None:
+def _attention_map(run: Run, samples: list[Completion], explained: Sequence[ExplainedText]) -> AttentionMap | None:
     """The map of the longest sample; of a classifier, that of the longest explained text. None if none is readable."""
     if unsupported_reason(run):
         return None
@@ -184,9 +195,9 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     return tuple(figures)
 
 
-def _final_evaluation(run: Run) -> page.FinalEvaluation | None:
+def _final_evaluation(run: Run) -> FinalEvaluation | None:
     columns, rows = run.task.metrics.table(run.final_metrics)
-    return page.FinalEvaluation(columns, tuple(rows)) if rows else None
+    return FinalEvaluation(columns, tuple(rows)) if rows else None
 
 
 def _curves_note(run: Run) -> str:
@@ -217,13 +228,13 @@ def _few_evaluations(run: Run) -> str:
     )
 
 
-def _baselines(run: Run) -> page.BaselineSection | None:
+def _baselines(run: Run) -> BaselineSection | None:
     if not (results := run.baselines):
         return None
     metrics = run.task.metrics
     table = results.table(metrics)
     sentences = results.plain_sentence(metrics), results.statistics(metrics)
-    return page.BaselineSection(table.columns, table.rows, table.numbers, *sentences)
+    return BaselineSection(table.columns, table.rows, table.numbers, *sentences)
 
 
 def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
@@ -236,20 +247,20 @@ def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
 
 def _curves(
     rows: list[dict], names: Mapping[str, str], number_format: str = "", most: float = math.inf
-) -> tuple[page.Curve, ...]:
+) -> tuple[Curve, ...]:
     """Curves by title; `names` maps a title to a column of the metric log."""
     columns = {title: metric_log.column(rows, logged) for title, logged in names.items()}
-    return tuple(page.Curve(title, *column, number_format, most) for title, column in columns.items() if column[0])
+    return tuple(Curve(title, *column, number_format, most) for title, column in columns.items() if column[0])
 
 
-def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
+def _quality(run: Run, rows: list[dict]) -> tuple[Curve, ...]:
     quality = run.task.quality
     if not quality.exponential:
         logged = next(iter(quality.columns.values())).rpartition(".")[2]
         metric = run.task.metrics.find(logged)
         return _curves(rows, quality.columns, metric.number_format, metric.most)
     return tuple(
-        page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values], PERPLEXITY.number_format)
+        Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values], PERPLEXITY.number_format)
         for curve in _curves(rows, quality.columns)
     )
 
@@ -266,7 +277,7 @@ def _counted_memory(run: Run) -> str:
 TIMES = ("seconds", "evaluation_seconds")
 
 
-def _planned_costs(run: Run) -> tuple[page.PlannedCost, ...]:
+def _planned_costs(run: Run) -> tuple[PlannedCost, ...]:
     plan, outcome = run.facts.get("plan"), run.facts.get("outcome", {})
     if not plan:
         return ()
@@ -275,7 +286,7 @@ def _planned_costs(run: Run) -> tuple[page.PlannedCost, ...]:
         "memory": size(outcome["memory"]) if outcome.get("memory") else "not known",
     }
     return (
-        page.PlannedCost("training time and final evaluation", duration(plan.get("seconds", 0.0)), measured["time"]),
-        page.PlannedCost("memory", size(sum(plan.get("memory", {}).values())), measured["memory"], _counted_memory(run)),
-        page.PlannedCost("FLOPs", flops(plan["flops"]), "counted, not measured"),
+        PlannedCost("training time and final evaluation", duration(plan.get("seconds", 0.0)), measured["time"]),
+        PlannedCost("memory", size(sum(plan.get("memory", {}).values())), measured["memory"], _counted_memory(run)),
+        PlannedCost("FLOPs", flops(plan["flops"]), "counted, not measured"),
     )

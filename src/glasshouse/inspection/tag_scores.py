@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from glasshouse.inspection import held_out_texts
 from glasshouse.inspection.held_out_texts import HeldOutTexts
-from glasshouse.pages.report_content import ScoreTable, TaggedSentence, TaggedWord
+from glasshouse.results.report import ScoreTable, TaggedSentence, TaggedWord
 from glasshouse.runs.run import Run
 from glasshouse.tasks.tag import Tag, TaggedWords
 

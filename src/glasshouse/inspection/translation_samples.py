@@ -10,7 +10,7 @@ from glasshouse.data.shards import Shard
 from glasshouse.inspection import held_out_texts
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.metrics.translation import signatures
-from glasshouse.pages.report_content import AttentionMap, Translated, Translations
+from glasshouse.results.report import AttentionMap, Translated, Translations
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.translate import Translate

@@ -16,8 +16,8 @@ import numpy as np
 
 from glasshouse.inspection import held_out_texts
 from glasshouse.inspection.held_out_texts import HeldOutTexts
-from glasshouse.pages.report_content import ExplainedText, ExplainedWord
 from glasshouse.records.progress_bar import bar
+from glasshouse.results.report import ExplainedText, ExplainedWord
 from glasshouse.runs.run import Run
 from glasshouse.tasks.multi_label import MultiLabel
 from glasshouse.tasks.regress import Regress

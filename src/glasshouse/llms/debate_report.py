@@ -16,6 +16,15 @@ from glasshouse.metrics.text_overlap import repeated_words, word_places
 from glasshouse.pages import debate_page
 from glasshouse.pages.debate_page import written, written_interval
 from glasshouse.records import atomic_files
+from glasshouse.results.language_models import (
+    DebateContent,
+    MeasureBlock,
+    MeasuredModel,
+    ModelPoints,
+    PointText,
+    TextTable,
+    TranscriptPart,
+)
 
 PAGE, MEASURES = "debate.html", "measures.json"
 # Measures that are shares of points.
@@ -101,7 +110,7 @@ class DebateResult:
         }
 
 
-def content(result: DebateResult) -> debate_page.DebateContent:
+def content(result: DebateResult) -> DebateContent:
     """What the page shows."""
     options = result.options
     rounds = f"{options.rounds} rounds" if options.rounds > 1 else "one round"
@@ -111,7 +120,7 @@ def content(result: DebateResult) -> debate_page.DebateContent:
         f"{formatting.join_with_and(options.models)} argue{'' if len(options.models) > 1 else 's'} {points} for and "
         f"{points} against in {rounds}, at temperature {temperatures}."
     )
-    return debate_page.DebateContent(
+    return DebateContent(
         options.topic,
         options.models,
         subtitle,
@@ -122,20 +131,18 @@ def content(result: DebateResult) -> debate_page.DebateContent:
     )
 
 
-def _block(models: Sequence[ModelMeasures], name: str) -> debate_page.MeasureBlock:
+def _block(models: Sequence[ModelMeasures], name: str) -> MeasureBlock:
     definition, control = DEFINITIONS[name]
-    rows = [
-        debate_page.MeasuredModel(model.model, model.measures[name].value, model.measures[name].control) for model in models
-    ]
+    rows = [MeasuredModel(model.model, model.measures[name].value, model.measures[name].control) for model in models]
     has_control = any(row.control.count for row in rows)
-    return debate_page.MeasureBlock(name, definition, control if has_control else "", tuple(rows), name in SHARES)
+    return MeasureBlock(name, definition, control if has_control else "", tuple(rows), name in SHARES)
 
 
 def _is_measured(models: Sequence[ModelMeasures], name: str) -> bool:
     return any(name in model.measures and model.measures[name].value.count for model in models)
 
 
-def _judge_table(result: DebateResult) -> debate_page.TextTable | None:
+def _judge_table(result: DebateResult) -> TextTable | None:
     judge = result.judge
     if judge is None:
         return None
@@ -154,10 +161,10 @@ def _judge_table(result: DebateResult) -> debate_page.TextTable | None:
         (model, written(wins, True), written_interval(wins, True) or formatting.MISSING, str(wins.count))
         for model, wins in judge.wins.items()
     )
-    return debate_page.TextTable("Judge", lead, ("model", "verdicts won", "95 % interval", "pairs"), rows)
+    return TextTable("Judge", lead, ("model", "verdicts won", "95 % interval", "pairs"), rows)
 
 
-def _temperature_table(result: DebateResult) -> debate_page.TextTable | None:
+def _temperature_table(result: DebateResult) -> TextTable | None:
     if len(result.options.temperatures) < 2:
         return None
     rows = tuple(
@@ -169,10 +176,10 @@ def _temperature_table(result: DebateResult) -> debate_page.TextTable | None:
         for temperature, found in model.by_temperature.items()
     )
     lead = "The same measures at each temperature, with 95 % intervals where there are enough points."
-    return debate_page.TextTable("Temperatures", lead, ("model, temperature", *BY_TEMPERATURE), rows)
+    return TextTable("Temperatures", lead, ("model, temperature", *BY_TEMPERATURE), rows)
 
 
-def _topic_table(result: DebateResult) -> debate_page.TextTable | None:
+def _topic_table(result: DebateResult) -> TextTable | None:
     found = [(model, side, shares) for model in result.measures for side, shares in model.mentions.items()]
     if not found:
         return None
@@ -189,7 +196,7 @@ def _topic_table(result: DebateResult) -> debate_page.TextTable | None:
         "The share of points that have each word of the topic, and the other words that most points of a model have. A "
         "word of the topic that one side lacks shows what it argues about instead."
     )
-    return debate_page.TextTable("What the points name", lead, ("model, side", *topic_words, "other words"), rows)
+    return TextTable("What the points name", lead, ("model, side", *topic_words, "other words"), rows)
 
 
 def _notes(result: DebateResult) -> tuple[str, ...]:
@@ -206,7 +213,7 @@ def _notes(result: DebateResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _transcript(result: DebateResult) -> list[debate_page.TranscriptPart]:
+def _transcript(result: DebateResult) -> list[TranscriptPart]:
     options = result.options
     parts = [(f"Temperature {temperature:g}", options.topic, temperature) for temperature in options.temperatures]
     if options.control_topic:
@@ -225,12 +232,12 @@ def _transcript(result: DebateResult) -> list[debate_page.TranscriptPart]:
                 tuple(_point_text(point, own, notes.get(point.turn.key)) for point in own if point.turn.side == side)
                 for side in (FOR, AGAINST)
             ]
-            models.append(debate_page.ModelPoints(name, *sides))
-        found.append(debate_page.TranscriptPart(title, tuple(models)))
+            models.append(ModelPoints(name, *sides))
+        found.append(TranscriptPart(title, tuple(models)))
     return found
 
 
-def _point_text(point: DebatePoint, own: Sequence[DebatePoint], notes: PointNotes | None) -> debate_page.PointText:
+def _point_text(point: DebatePoint, own: Sequence[DebatePoint], notes: PointNotes | None) -> PointText:
     places = [(begin, end) for _, begin, end in word_places(point.text)]
     others = [other.text for other in own if other is not point]
     marked = repeated_words(point.text, others, debate_page.PHRASE)
@@ -248,9 +255,7 @@ def _point_text(point: DebatePoint, own: Sequence[DebatePoint], notes: PointNote
     title = f"Round {point.turn.round}, point {point.turn.number}"
     if point.answers is not None:
         title += f" · answers {_place(point.answers, named=True)}"
-    return debate_page.PointText(
-        title, debate_page.marked_pieces(point.text, places, marked), tuple(remarks), tuple(warnings)
-    )
+    return PointText(title, debate_page.marked_pieces(point.text, places, marked), tuple(remarks), tuple(warnings))
 
 
 def _place(turn: Turn, named: bool = False) -> str:

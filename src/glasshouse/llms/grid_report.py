@@ -13,8 +13,18 @@ from glasshouse.llms.grid_results import GridResults, ModelScore
 from glasshouse.llms.question_files import PromptQuestion
 from glasshouse.metrics.proportions import Proportion
 from glasshouse.pages import grid_page
-from glasshouse.pages.grid_page import GridContent, ShownAnswer, ShownColumn, ShownInterval, ShownModel, ShownQuestion
 from glasshouse.records import atomic_files
+from glasshouse.results.language_models import (
+    READ,
+    RIGHT,
+    WRONG,
+    GridContent,
+    ShownAnswer,
+    ShownColumn,
+    ShownInterval,
+    ShownModel,
+    ShownQuestion,
+)
 
 PAGE, RESULTS = "report.html", "results.json"
 FINISHES = {"length": "cut off", "stop": "stopped"}
@@ -90,7 +100,7 @@ def _question(grid: AnswerGrid, question: PromptQuestion) -> ShownQuestion:
 
 
 def _answer(answer: GridAnswer) -> ShownAnswer:
-    mark = grid_page.READ if answer.passed is None else grid_page.RIGHT if answer.passed else grid_page.WRONG
+    mark = READ if answer.passed is None else RIGHT if answer.passed else WRONG
     tokens = f"{answer.tokens:,} {'token' if answer.tokens == 1 else 'tokens'}"
     facts = [f"repeat {answer.repeat + 1}", f"seed {answer.seed}", tokens, formatting.duration(answer.seconds)]
     if answer.cached:

@@ -13,7 +13,7 @@ from html import escape
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.pages.report_content import AttentionMap
+from glasshouse.results.report import AttentionMap
 
 # Colour stops of one hue: the weight is encoded in lightness alone, so the map reads the same with colour blindness.
 LIGHT = ("#f6f9f7", "#d3e9dd", "#86c6a6", "#2f8f68", "#0d553d", "#042a1e")

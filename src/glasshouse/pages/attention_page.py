@@ -7,8 +7,8 @@ from pathlib import Path
 
 from glasshouse import formatting
 from glasshouse.pages import attention_heatmap, figures, template
-from glasshouse.pages.report_content import AttentionMap
 from glasshouse.records import atomic_files
+from glasshouse.results.report import AttentionMap
 from glasshouse.specs.errors import GlasshouseError
 
 SUFFIXES = (".html", *figures.SUFFIXES)

@@ -13,7 +13,7 @@ import numpy as np
 from glasshouse import formatting
 from glasshouse.pages import axes
 from glasshouse.pages.curve_thinning import MOST_POINTS, sorted_points, thin
-from glasshouse.pages.report_content import Curve
+from glasshouse.results.report import Curve
 
 # Colours by role. A single curve has the accent colour. With several curves, the first (training) is quiet and the second
 # has the accent colour.

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from glasshouse.pages import claim_text, template
-from glasshouse.pages.claim_content import Case, Trial
 from glasshouse.pages.claim_pictures import FOREST_PLOTS, pictures
+from glasshouse.results.claim import Case, Trial
 
 ABOUT = (
     "Statements about Transformers from textbooks and course work, each tried by an experiment. What a trial would do was "

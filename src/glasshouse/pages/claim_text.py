@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from glasshouse.formatting import p_value, rounded
 from glasshouse.metrics.verdicts import summarise
-from glasshouse.pages.claim_content import (
+from glasshouse.results.claim import (
     CONTROL,
     DEPENDS,
     EQUIVALENCE,

@@ -4,9 +4,9 @@ import base64
 from collections.abc import Sequence
 
 from glasshouse.pages import claim_pages, claim_text, template
-from glasshouse.pages.claim_content import Case
 from glasshouse.pages.claim_pages import ABOUT, LEGEND, SEEDS
 from glasshouse.pages.claim_pictures import pictures
+from glasshouse.results.claim import Case
 
 STYLES = ("page.css", "study.css", "claims.css")
 

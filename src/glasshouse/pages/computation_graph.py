@@ -8,8 +8,8 @@ import math
 import re
 from html import escape
 
-from glasshouse.pages.claim_content import GraphEdge, GraphFigure, GraphNode
 from glasshouse.pages.interval_lines import COLOURS
+from glasshouse.results.claim import GraphEdge, GraphFigure, GraphNode
 
 # Pixels: between columns and rows of nodes, the margin around them, and the radius of a node.
 COLUMN, ROW, MARGIN, RADIUS = 90, 74, 44, 17

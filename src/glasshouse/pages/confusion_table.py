@@ -10,7 +10,7 @@ import numpy as np
 
 from glasshouse.formatting import MISSING
 from glasshouse.pages import token_shading
-from glasshouse.pages.report_content import Confusion
+from glasshouse.results.report import Confusion
 
 MOST_CLASSES = 16
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from glasshouse.pages.report_content import Curve
+from glasshouse.results.report import Curve
 
 MOST_POINTS = 1000
 # A larger value is treated like infinity: it means divergence, and arithmetic on it could overflow.

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
 from glasshouse import formatting
 from glasshouse.metrics.mean_intervals import MeanWithInterval
 from glasshouse.pages import template
+from glasshouse.results.language_models import DebateContent, MeasureBlock, MeasuredModel
 
 TONES = ("accent", "ochre", "blue", "plum", "quiet")
 # Ends of the axis of a small picture; the first that holds all values is chosen.
@@ -15,76 +15,6 @@ AXIS_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)
 WIDTH, HEIGHT, EDGE = 260, 22, 6
 # A phrase is highlighted if another point of the same model has this many words in a row too.
 PHRASE = 4
-
-
-@dataclass(frozen=True)
-class MeasuredModel:
-    """One measure of one model, with its control."""
-
-    model: str
-    value: MeanWithInterval
-    control: MeanWithInterval
-
-
-@dataclass(frozen=True)
-class MeasureBlock:
-    """One measure of all models."""
-
-    name: str
-    definition: str
-    control: str  # what the control is; empty if there is none
-    models: tuple[MeasuredModel, ...]
-    share: bool = False  # written as a percentage, on an axis from 0 to 1
-
-
-@dataclass(frozen=True)
-class PointText:
-    """A point as it is shown: pieces of text with whether they are repeated elsewhere, and remarks."""
-
-    title: str
-    pieces: tuple[tuple[str, bool], ...]
-    remarks: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ModelPoints:
-    """The points of one model at one temperature."""
-
-    model: str
-    pros: tuple[PointText, ...]
-    cons: tuple[PointText, ...]
-
-
-@dataclass(frozen=True)
-class TranscriptPart:
-    """The points of all models at one temperature, or about the control topic."""
-
-    title: str
-    models: tuple[ModelPoints, ...]
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table of texts; the first column names the rows."""
-
-    title: str
-    lead: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class DebateContent:
-    """Everything that the page shows."""
-
-    topic: str
-    models: tuple[str, ...]
-    subtitle: str
-    measures: tuple[MeasureBlock, ...]
-    tables: tuple[TextTable, ...]
-    notes: tuple[str, ...]
-    transcript: tuple[TranscriptPart, ...]
 
 
 def render(content: DebateContent) -> str:

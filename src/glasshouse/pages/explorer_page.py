@@ -4,49 +4,16 @@ Knows nothing of models: an `Exploration` holds the steps and their numbers.
 """
 
 import base64
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from glasshouse import formatting
 from glasshouse.pages import template
+from glasshouse.results.exploration import Exploration, Step
 from glasshouse.specs.errors import GlasshouseError
 
 # A page holds every number in four bytes.
 MOST_NUMBERS = 12_000_000
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the forward pass.
-
-    `kind` says what the array holds: "vector" (T, D), a vector per token; "head-vector" (H, T, E), one per head and token;
-    "head-row" (H, T, K), a number per head, token and key; "output" (R, V), a number per prediction and output.
-    """
-
-    title: str
-    formula: str
-    about: str
-    kind: str
-    array: np.ndarray
-    mask: bool = False  # whether a row holds minus infinity or zero where the mask hides a key
-
-
-@dataclass(frozen=True)
-class Exploration:
-    """The steps before the layers, those of each layer, and those after them."""
-
-    title: str
-    tokens: tuple[str, ...]
-    ids: tuple[int, ...]
-    before: tuple[Step, ...]
-    layers: tuple[tuple[Step, ...], ...]
-    after: tuple[Step, ...]
-    heads: int
-    outputs: tuple[str, ...]  # the name of every output
-    predicts: str  # "next", "own" or "whole"
-    sources: tuple[str, ...] = ()  # the keys of a cross-attention
-    notes: tuple[str, ...] = field(default_factory=tuple)
 
 
 def render(content: Exploration) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 
 from glasshouse.pages import attention_heatmap, charts
 from glasshouse.pages.curve_thinning import thin
-from glasshouse.pages.report_content import AttentionMap, Curve
 from glasshouse.records import atomic_files
+from glasshouse.results.report import AttentionMap, Curve
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 from glasshouse import formatting
 from glasshouse.metrics.metric import BITS_PER_BYTE, LOSS, MAE, PERPLEXITY, RMSE, WORD_PERPLEXITY
 from glasshouse.pages import charts, study_text, template
-from glasshouse.pages.index_content import IndexContent, Points, RunRow
 from glasshouse.pages.page_links import GENERATOR
 from glasshouse.pages.study_text import SYMBOLS
+from glasshouse.results.index import IndexContent, Points, RunRow
 
 STYLES = ("page.css", "study.css", "index.css")
 SCRIPTS = ("page.js", "charts.js", "index.js")

@@ -3,8 +3,8 @@
 from typing import Any
 
 from glasshouse.pages import charts, template
-from glasshouse.pages.live_content import LiveRun
-from glasshouse.pages.report_content import Curve
+from glasshouse.results.index import LiveRun
+from glasshouse.results.report import Curve
 
 STYLES = ("page.css", "study.css", "index.css")
 SCRIPTS = ("page.js", "charts.js", "live.js")

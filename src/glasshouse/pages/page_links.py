@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from html import escape, unescape
 
-from glasshouse.pages.index_content import PageLink
+from glasshouse.results.index import PageLink
 
 # By this line the index is known to be written by Glasshouse; another file is never replaced.
 GENERATOR = "<!-- An index that glasshouse pages wrote. -->"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from glasshouse.formatting import decimals, interval, number, p_value
 from glasshouse.pages import study_text
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from glasshouse.pages import (
     token_shading,
     word_shading,
 )
-from glasshouse.pages.report_content import (
+from glasshouse.results.report import (
     AttentionMap,
     BaselineSection,
     Confusion,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from glasshouse.pages import template
 from glasshouse.records import atomic_files
+from glasshouse.results.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,46 +23,6 @@ SUFFIXES = (".html", ".png", ".svg")
 ACCENT, INK, SOFT = "#1b7f5a", "#18221d", "#55645c"
 # Characters per line of text in an image file.
 LINE_LENGTH = 24
-
-
-@dataclass(frozen=True)
-class Retrieved:
-    """A picture that a prompt retrieved."""
-
-    picture: np.ndarray
-    caption: str
-    similarity: float
-    is_target: bool
-
-
-@dataclass(frozen=True)
-class RankedPrompt:
-    """A prompt with its similarity to the target, and the pictures that it retrieves.
-
-    `caption_place` is the prompt's rank for the target among all captions; `picture_place` is the target's rank for the
-    prompt among all pictures. Ranks start at 1.
-    """
-
-    prompt: str
-    similarity: float
-    caption_place: int
-    picture_place: int
-    retrieved: tuple[Retrieved, ...]
-    unknown: tuple[str, ...] = ()  # words outside the vocabulary
-
-
-@dataclass(frozen=True)
-class Retrieval:
-    """A target picture and the prompts that were compared with it, the most similar first."""
-
-    run: str
-    target: np.ndarray
-    name: str  # the target: a file name or "held-out picture 3"
-    caption: str  # of the target; may be empty
-    prompts: tuple[RankedPrompt, ...]
-    closest: tuple[tuple[str, float], ...]  # the captions most similar to the target
-    captions: int  # number of captions searched
-    pictures: int  # number of pictures searched
 
 
 def check_path(path: Path) -> None:

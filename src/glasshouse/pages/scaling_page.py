@@ -4,11 +4,10 @@ One HTML file that works offline. Knows nothing of how the laws were fitted.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from glasshouse.pages import template, xy_figure
-from glasshouse.pages.xy_figure import Place, XYSeries
+from glasshouse.pages.xy_figure import XYSeries
+from glasshouse.results.scaling import ForecastCurve, Frontier, IsoFLOPCurve, PageText, Place, ScalingContent
 
 ISOFLOP_CAPTION = (
     "IsoFLOP curves: models that cost the same compute, by their size. Each minimum, with its 95 % interval, is the best "
@@ -23,83 +22,6 @@ FORECAST_CAPTION = (
 )
 CONTOUR_CAPTION = "Lines of equal loss by the parametric law. More parameters or more tokens reach the same loss."
 FITTED_CAPTION = "How well the parametric law fits: every run should lie on the dashed line."
-
-
-@dataclass(frozen=True)
-class IsoFLOPCurve:
-    """The measurements of one budget, the fitted parabola, and its minimum with an interval, if it has one."""
-
-    budget: str
-    points: Sequence[Place]
-    curve: Sequence[Place]
-    minimum: Place | None
-    interval: tuple[float, float]
-    used: bool
-
-
-@dataclass(frozen=True)
-class Frontier:
-    """The best N over compute by one law: its line with a band. points: minima of budgets, with intervals."""
-
-    law: str
-    line: Sequence[Place]
-    band: Sequence[tuple[float, float, float]]
-    points: Sequence[Place] = ()
-    intervals: Sequence[tuple[float, float]] = ()
-
-
-@dataclass(frozen=True)
-class ForecastCurve:
-    """The losses of the largest budget over N: predicted with a band, and measured afterwards."""
-
-    predicted: Sequence[Place]
-    band: Sequence[tuple[float, float, float]]
-    measured: Sequence[Place]
-
-
-@dataclass(frozen=True)
-class ScalingTable:
-    """A table: its title, the names of its columns, and its rows."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class ScalingContent:
-    """Everything that the page shows.
-
-    contours: name of a loss -> (N, D) places. fitted: (measured loss, loss by the law).
-    """
-
-    title: str
-    subtitle: str
-    answers: Sequence[str]
-    notes: Sequence[str]
-    curves: Sequence[IsoFLOPCurve]
-    frontiers: Sequence[Frontier]
-    contours: Sequence[tuple[str, Sequence[Place]]]
-    measured: Sequence[Place]
-    fitted: Sequence[Place]
-    tables: Sequence[ScalingTable]
-    forecast: ForecastCurve | None = None
-
-
-class PageText(Protocol):
-    """What every page about scaling has besides its figures."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def subtitle(self) -> str: ...
-    @property
-    def answers(self) -> Sequence[str]: ...
-    @property
-    def notes(self) -> Sequence[str]: ...
-    @property
-    def tables(self) -> Sequence[ScalingTable]: ...
 
 
 def render(content: ScalingContent) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from glasshouse.formatting import MISSING
 from glasshouse.metrics.label_counts import LabelCounts
-from glasshouse.pages.report_content import ScoreTable
+from glasshouse.results.report import ScoreTable
 
 MOST_ROWS = 40
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number
 from glasshouse.metrics.verdicts import Difference
-from glasshouse.pages.study_content import MultiverseCell, ReplicationOutcome, StudyResults
+from glasshouse.results.study import MultiverseCell, ReplicationOutcome, StudyResults
 
 NO_VERDICT = "no verdict"
 

@@ -10,9 +10,9 @@ import numpy as np
 from glasshouse import formatting
 from glasshouse.pages import axes, charts, study_text
 from glasshouse.pages.curve_thinning import sorted_points, thin
-from glasshouse.pages.report_content import Curve
-from glasshouse.pages.study_content import Arm, StudyResults
 from glasshouse.pages.study_differences import Style, limit_without_outliers, styles
+from glasshouse.results.report import Curve
+from glasshouse.results.study import Arm, StudyResults
 
 # Limits that keep the chart readable and the page small. The last two count over all arms.
 MOST_SEEDS = 24

@@ -7,7 +7,7 @@ from glasshouse import formatting
 from glasshouse.metrics.verdicts import BETTER, WORSE
 from glasshouse.pages import axes, charts, study_text
 from glasshouse.pages.curve_thinning import LARGEST_DRAWABLE
-from glasshouse.pages.study_content import Arm, StudyResults
+from glasshouse.results.study import Arm, StudyResults
 
 # Number of dash patterns in study.css.
 DASHES = 4

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from glasshouse import formatting
 from glasshouse.metrics.verdicts import BETTER, WORSE
 from glasshouse.pages import axes, charts, figures, study_curves, study_differences, study_text
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

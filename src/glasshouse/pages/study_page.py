@@ -22,8 +22,8 @@ from glasshouse.pages import (
     study_text,
     template,
 )
-from glasshouse.pages.study_content import Arm, StudyResults
 from glasshouse.pages.study_figure import draw
+from glasshouse.results.study import Arm, StudyResults
 
 __all__ = ["Arm", "StudyResults", "draw", "render"]
 

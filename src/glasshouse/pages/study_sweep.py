@@ -10,7 +10,7 @@ import numpy as np
 from glasshouse import formatting
 from glasshouse.pages import axes, charts, study_text
 from glasshouse.pages.curve_thinning import LARGEST_DRAWABLE
-from glasshouse.pages.study_content import Arm, StudyResults
+from glasshouse.results.study import Arm, StudyResults
 
 # A line chart needs at least this many values of its field.
 FEWEST_VALUES = 3

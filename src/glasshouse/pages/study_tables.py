@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from glasshouse import formatting
 from glasshouse.pages import latex_text, study_text
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 # Cost -> column title.
 COSTS = {

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 
 from glasshouse import formatting
-from glasshouse.pages.report_content import Sample, Token
+from glasshouse.results.report import Sample, Token
 
 # Boundaries between shades; they are closer together at the small probabilities that most sampled tokens have.
 EDGES = (0.01, 0.05, 0.2, 0.5, 0.8)

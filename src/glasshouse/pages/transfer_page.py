@@ -4,11 +4,10 @@ Knows nothing of how the curves were fitted.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glasshouse.pages import scaling_page, xy_figure
-from glasshouse.pages.scaling_page import ScalingTable
-from glasshouse.pages.xy_figure import Place, XYSeries
+from glasshouse.pages.xy_figure import XYSeries
+from glasshouse.results.scaling import LossCurve, MultiplierCurve, TransferContent
 
 LOSS_CAPTION = (
     "The lowest loss for a compute. Points: the lowest loss of each budget's IsoFLOP curve, with its 95 % interval. Lines: "
@@ -19,44 +18,6 @@ MULTIPLIER_CAPTION = (
     "The compute multiplier k: how many times the compute the first recipe needs for the loss of the second. At 1 both need "
     "the same. The bands hold 95 % of the resamples, and are cut far from the lines."
 )
-
-
-@dataclass(frozen=True)
-class LossCurve:
-    """The lowest loss of a recipe over compute by one method: a line with a band, and points with intervals.
-
-    recipe: 0 for A and 1 for B, which gives the colour.
-    """
-
-    name: str
-    recipe: int
-    dashed: bool
-    line: Sequence[Place]
-    band: Sequence[tuple[float, float, float]] = ()
-    points: Sequence[Place] = ()
-    intervals: Sequence[tuple[float, float]] = ()
-
-
-@dataclass(frozen=True)
-class MultiplierCurve:
-    """The compute multiplier by one method over compute, with its band."""
-
-    method: str
-    line: Sequence[Place]
-    band: Sequence[tuple[float, float, float]]
-
-
-@dataclass(frozen=True)
-class TransferContent:
-    """Everything that the page shows."""
-
-    title: str
-    subtitle: str
-    answers: Sequence[str]
-    notes: Sequence[str]
-    tables: Sequence[ScalingTable]
-    curves: Sequence[LossCurve]
-    multipliers: Sequence[MultiplierCurve]
 
 
 def render(content: TransferContent) -> str:

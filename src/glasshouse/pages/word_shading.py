@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from glasshouse import formatting
-from glasshouse.pages.report_content import ExplainedText
+from glasshouse.results.report import ExplainedText
 
 SHADES = 5
 # Words whose contribution is written below them.

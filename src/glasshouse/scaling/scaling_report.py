@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.pages.scaling_page import ForecastCurve, Frontier, IsoFLOPCurve, ScalingContent, ScalingTable
+from glasshouse.results.scaling import ForecastCurve, Frontier, IsoFLOPCurve, ScalingContent, ScalingTable
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.parametric_law import ParametricFit
 from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, REPEATED, LawEstimate, LawPrediction, ScalingFit, estimate

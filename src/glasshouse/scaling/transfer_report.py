@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from glasshouse.pages.scaling_page import ScalingTable
-from glasshouse.pages.transfer_page import LossCurve, MultiplierCurve, TransferContent
+from glasshouse.results.scaling import LossCurve, MultiplierCurve, ScalingTable, TransferContent
 from glasshouse.scaling.loss_frontier import MethodFrontier
 from glasshouse.scaling.recipe_transfer import MethodTransfer, RecipeTransfer, ratio_interval
 from glasshouse.scaling.scaling_fit import estimate

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.pages.index_content import PageLink
-from glasshouse.pages.live_content import LiveRun, LiveSample
-from glasshouse.pages.report_content import Curve
 from glasshouse.records import metric_log, plain_files, sample_log, stop_request
 from glasshouse.records.run_entries import RunEntry
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
+from glasshouse.results.index import LiveRun, LiveSample, PageLink
+from glasshouse.results.report import Curve
 from glasshouse.serving import run_commands
 from glasshouse.specs.errors import RunError
 

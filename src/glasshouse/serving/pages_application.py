@@ -15,10 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from glasshouse.pages import index_page, live_page, page_links
-from glasshouse.pages.index_content import PageLink
-from glasshouse.pages.live_content import LiveRun
 from glasshouse.records import plain_files
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
+from glasshouse.results.index import LiveRun, PageLink
 from glasshouse.serving import live_run, run_commands
 from glasshouse.serving.page_guard import PageGuard
 from glasshouse.specs.errors import GlasshouseError

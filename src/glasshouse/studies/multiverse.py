@@ -11,7 +11,7 @@ from itertools import product
 
 from glasshouse.formatting import duration
 from glasshouse.metrics.verdicts import Difference
-from glasshouse.pages.study_content import MultiverseCell
+from glasshouse.results.study import MultiverseCell
 from glasshouse.specs import declared, spec_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies.arms import Variant

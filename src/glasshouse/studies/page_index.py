@@ -10,9 +10,9 @@ from pathlib import Path
 
 from glasshouse.inspection.linked_page import INDEX, REPORT, index_link, is_index, link, run_address, study_link
 from glasshouse.pages import index_page, page_links
-from glasshouse.pages.index_content import IndexContent, PageLink, Points, RunRow, StudyRow
 from glasshouse.records import atomic_files, containment, progress_bar, run_entries, run_folder
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
+from glasshouse.results.index import IndexContent, PageLink, Points, RunRow, StudyRow
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_entries, study_folder
 from glasshouse.studies.study_entries import StudyEntry

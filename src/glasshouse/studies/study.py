@@ -6,7 +6,7 @@ from pathlib import Path
 
 from glasshouse.metrics.verdicts import Difference
 from glasshouse.pages import study_tables
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 from glasshouse.studies import study_folder, study_pairs, study_results, study_values
 from glasshouse.studies.study_folder import Design, StudyFolder

@@ -15,11 +15,11 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.data.prepared_data import Leak
 from glasshouse.metrics.verdicts import LARGEST_MARGIN, SMALLEST_ALPHA, VerdictRule
-from glasshouse.pages.study_content import StudyRegistration
 from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, run_folder, user_paths
 from glasshouse.records.kept_schema import Between, Seconds, Seed, Size, Text, Time
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
+from glasshouse.results.study import StudyRegistration
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import GlasshouseError, RunError, SpecError
 from glasshouse.specs.spec import Spec

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from glasshouse.metrics.verdicts import judge_pairs
-from glasshouse.pages.study_content import ArmPair
+from glasshouse.results.study import ArmPair
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies import study_items

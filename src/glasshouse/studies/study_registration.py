@@ -11,7 +11,7 @@ import json
 import time
 from typing import Any
 
-from glasshouse.pages.study_content import StudyRegistration
+from glasshouse.results.study import StudyRegistration
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.studies.study_folder import Design, StudyFolder
 

@@ -14,8 +14,8 @@ from typing import Any
 from glasshouse.inspection import linked_page
 from glasshouse.metrics.verdicts import Difference, summarise
 from glasshouse.pages import plain_verdict, study_page, study_sweep, study_tables, study_text
-from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.records import atomic_files, containment, metric_log
+from glasshouse.results.study import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import multiverse, study_items, study_metric, study_pairs, study_replication, study_values

@@ -12,7 +12,7 @@ from glasshouse.claims.attention.additive_attention import (
     AdditiveAgainstDotProduct,
     cost_arm,
 )
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values, spread_values
 from tests.claims.judging import judge, outcome
 

@@ -9,7 +9,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.attention import catalogue_models, causal, mask_training
 from glasshouse.claims.attention.causal import LANGUAGES, RANDOM, TEXT, WITH, WITHOUT, CausalMask
 from glasshouse.claims.attention.mask_training import CONTEXT, RANDOM_TOKENS, Training
-from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

@@ -4,7 +4,7 @@ import pytest
 
 from glasshouse.claims import trials
 from glasshouse.claims.attention.controls import LARGE_EFFECT, ONE_CHARACTER, SMALL_EFFECT, AttentionControl
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

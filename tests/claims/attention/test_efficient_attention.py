@@ -5,7 +5,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.attention.attention_costs import CPU, CUDA, FUSED, LINFORMER, PERFORMER, PLAIN, WINDOW, Costs
 from glasshouse.claims.attention.efficient_attention import AGAIN, LONG, PLAIN_LENGTHS, EfficientAttention, cost_series
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, UPHELD
 from tests.claims.judging import judge, outcome
 
 ROUNDS = 16

@@ -10,7 +10,7 @@ from glasshouse.claims.attention import feed_forward_ratio
 from glasshouse.claims.attention.feed_forward_ratio import FeedForwardRatio
 from glasshouse.claims.claim import Series
 from glasshouse.models import parameter_counts
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from glasshouse.runs import resolve_spec
 from tests.claims.example_values import DIVERGED, close_values
 from tests.claims.judging import judge

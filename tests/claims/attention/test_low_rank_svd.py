@@ -6,7 +6,7 @@ import torch
 from glasshouse.claims import trials
 from glasshouse.claims.attention import low_rank_svd
 from glasshouse.claims.attention.low_rank_svd import FACTORS, LowRankSVD
-from glasshouse.pages.claim_content import REFUTED, UPHELD
+from glasshouse.results.claim import REFUTED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

@@ -6,7 +6,7 @@ import torch
 from glasshouse.claims import trials
 from glasshouse.claims.attention import catalogue_models, order_blind
 from glasshouse.claims.attention.order_blind import BAG, COUNT, LEARNED, LENGTHS, NONE, ORDER, OrderBlind
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

@@ -5,7 +5,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.attention.attention_costs import CPU, CUDA, DEVICES, FUSED, PLAIN
 from glasshouse.claims.attention.quadratic_cost import QuadraticCost
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

@@ -6,7 +6,7 @@ import torch
 from glasshouse.claims import trials
 from glasshouse.claims.attention import residual_identity, token_identity
 from glasshouse.claims.attention.residual_identity import DEPTHS, INITIAL, SETTINGS, TRAINED, WITH, WITHOUT, ResidualIdentity
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

@@ -9,7 +9,7 @@ from glasshouse import models
 from glasshouse.claims import trials
 from glasshouse.claims.attention import residual_norm
 from glasshouse.claims.attention.residual_norm import ARMS, NO_NORM, NO_RESIDUAL, POST, PRE, ResidualNorm
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
 from glasshouse.specs.spec import ModelSpec
 from tests.claims.example_values import DIVERGED, close_values
 from tests.claims.judging import judge, outcome

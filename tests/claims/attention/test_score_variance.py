@@ -8,7 +8,7 @@ import torch
 from glasshouse.claims import trials
 from glasshouse.claims.attention import score_variance
 from glasshouse.claims.attention.score_variance import ENTRY, RAW, SCALED, ScoreVariance
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

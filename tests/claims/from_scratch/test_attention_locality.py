@@ -5,7 +5,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.from_scratch.attention_locality import DECODER, ENCODER, TRAINED, AttentionLocality
 from glasshouse.claims.from_scratch.layer_attention import COLUMN, DISTANCE, ENTROPY, FIRST, ITSELF, PREVIOUS, UNIFORM
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

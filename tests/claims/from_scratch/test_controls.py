@@ -4,7 +4,7 @@ import pytest
 
 from glasshouse.claims import trials
 from glasshouse.claims.from_scratch.controls import FromScratchControl
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

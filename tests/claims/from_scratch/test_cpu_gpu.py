@@ -7,7 +7,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.from_scratch import cpu_gpu
 from glasshouse.claims.from_scratch.cpu_gpu import CPUAgainstGPU
-from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, UNDECIDED, UPHELD
 from glasshouse.training import cost_plan
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge

@@ -8,7 +8,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.claim import Series
 from glasshouse.claims.from_scratch import gpt_wikitext
 from glasshouse.claims.from_scratch.gpt_wikitext import GPTWikiText
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 from tests.cli.program import some_text

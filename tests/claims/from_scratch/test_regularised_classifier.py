@@ -8,7 +8,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.claim import Series
 from glasshouse.claims.from_scratch import regularised_classifier
 from glasshouse.claims.from_scratch.regularised_classifier import PLAIN, REGULARISED, SETTINGS, RegularisedClassifier
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Finding
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Finding
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

@@ -7,7 +7,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.from_scratch import speaker_gap
 from glasshouse.claims.from_scratch.speaker_gap import EVEN, MIXES, PUBLISHED, SpeakerGap
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 from tests.cli.program import some_text

@@ -8,7 +8,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.from_scratch import speech_classifier
 from glasshouse.claims.from_scratch.speech_classifier import SpeechClassifier
 from glasshouse.data.sources.speeches import TEST_NEW
-from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

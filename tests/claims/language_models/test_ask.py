@@ -9,7 +9,7 @@ from glasshouse.claims.language_models import ask
 from glasshouse.claims.language_models.ask import ARMS, INTERFACES, Ask
 from glasshouse.generation.engine import SampledToken
 from glasshouse.llms.language_model import Reply
-from glasshouse.pages.claim_content import REFUTED, UPHELD
+from glasshouse.results.claim import REFUTED, UPHELD
 from tests import needs
 from tests.claims.judging import judge
 

@@ -16,7 +16,7 @@ from glasshouse.claims.language_models.clip_prompt import (
 )
 from glasshouse.data.sources.scenes import english
 from glasshouse.data.sources.scenes.meaning import Meaning
-from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

@@ -22,7 +22,7 @@ from glasshouse.claims.language_models.debate import (
     measures_of,
 )
 from glasshouse.llms.debate import SIDES, DebatePoint, Turn
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

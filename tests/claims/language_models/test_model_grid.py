@@ -17,7 +17,7 @@ from glasshouse.claims.language_models.model_grid import (
 )
 from glasshouse.data.sources.calculations import OPERATIONS
 from glasshouse.llms.answer_checks import check_all
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

@@ -6,7 +6,7 @@ import glasshouse
 from glasshouse.claims import trials
 from glasshouse.claims.language_models import slurm_training
 from glasshouse.claims.language_models.slurm_training import SlurmTraining
-from glasshouse.pages.claim_content import REFUTED, UPHELD
+from glasshouse.results.claim import REFUTED, UPHELD
 from tests.claims.judging import judge
 from tests.refusals import refused
 

@@ -6,7 +6,7 @@ import pytest
 
 from glasshouse.claims import trials
 from glasshouse.claims.positions.alibi_extrapolates import ARMS, AlibiExtrapolates
-from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

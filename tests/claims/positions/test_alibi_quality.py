@@ -6,7 +6,7 @@ import pytest
 
 from glasshouse.claims import trials
 from glasshouse.claims.positions.alibi_quality import ARMS, TEXTS, AlibiQuality
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

@@ -6,7 +6,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.positions import alibi_speed
 from glasshouse.claims.positions.alibi_speed import MODELS, AlibiSpeed
 from glasshouse.claims.step_timing import AGAIN
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from glasshouse.training import cost_plan
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge

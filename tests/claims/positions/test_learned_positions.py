@@ -4,7 +4,7 @@ import pytest
 
 from glasshouse.claims import trials
 from glasshouse.claims.positions.learned_positions import LearnedPositions
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from glasshouse.claims.positions import length_extrapolation
 from glasshouse.claims.rules import lower
-from glasshouse.pages.claim_content import Series
+from glasshouse.results.claim import Series
 
 SHORT = Series({0: 5.0, 1: math.nan}, {0: (4.0, 6.0)})
 LONG = Series({0: 5.5, 1: math.nan}, {0: (4.5, 6.5)})

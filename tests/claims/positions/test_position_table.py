@@ -5,7 +5,7 @@ import pytest
 from glasshouse import models
 from glasshouse.claims import trials
 from glasshouse.claims.positions.position_table import BEYOND_WIDTH, WITHIN_WIDTH, PositionTable
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from glasshouse.studies import arms
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge

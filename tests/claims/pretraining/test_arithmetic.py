@@ -7,7 +7,7 @@ import pytest
 from glasshouse.claims.bench import Bench
 from glasshouse.claims.pretraining import arithmetic
 from glasshouse.claims.pretraining.arithmetic import FROZEN, FULL, RANDOM_FROZEN, RECIPE, TUNED
-from glasshouse.pages.claim_content import Series
+from glasshouse.results.claim import Series
 
 COURSE = arithmetic.course_experiment({FULL: "92"}, recipe=(FULL, FROZEN), tuned=(FULL, RANDOM_FROZEN))
 GENERATED = arithmetic.generated_experiment(FULL)

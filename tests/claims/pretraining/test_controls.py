@@ -5,7 +5,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.pretraining import controls
 from glasshouse.claims.pretraining.controls import LARGE, MAJORITY_CLASS, SMALL, A, B, PretrainingControl
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

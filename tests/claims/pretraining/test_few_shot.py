@@ -9,7 +9,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.pretraining import few_shot
 from glasshouse.claims.pretraining.few_shot import JUDGED, ON_TASKS, ON_TEXT, SHUFFLED, InContextExamples, key
 from glasshouse.data.sources import label_tasks
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

@@ -6,7 +6,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.pretraining import frozen_head
 from glasshouse.claims.pretraining.arithmetic import FROZEN, FULL, RANDOM_FROZEN, SETTINGS
 from glasshouse.claims.pretraining.frozen_head import COURSE, STEP_SHARE, FrozenHead
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

@@ -15,7 +15,7 @@ from glasshouse.claims.pretraining.arithmetic import (
     SETTINGS,
 )
 from glasshouse.claims.pretraining.mlm import COURSE, MLM, WITHOUT_ORDER, masked
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

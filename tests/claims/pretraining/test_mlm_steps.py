@@ -7,7 +7,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.pretraining import mlm_steps
 from glasshouse.claims.pretraining.mlm_steps import DECIDING_SHARE, LEFT, MASKED, RATES, SHARES, MLMSteps, steps_key
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import DIVERGED, close_values
 from tests.claims.judging import judge
 from tests.refusals import refused

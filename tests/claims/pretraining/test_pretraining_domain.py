@@ -14,7 +14,7 @@ from glasshouse.claims.pretraining.pretraining_domain import (
     TWEETS_FROZEN,
     PretrainingDomain,
 )
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UPHELD
 from glasshouse.tokenizers.base import END_OF_TEXT
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome

@@ -6,7 +6,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.pretraining import unfreezing
 from glasshouse.claims.pretraining.arithmetic import FROZEN, FULL, GRADUAL, RANDOM_FROZEN
 from glasshouse.claims.pretraining.unfreezing import COURSE, GENERATED, REFUSED, Unfreezing
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values, spread_values
 from tests.claims.judging import judge
 

@@ -17,7 +17,7 @@ from glasshouse.claims.recurrent.bidirectional_gain import (
     builder,
     choose_rates,
 )
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

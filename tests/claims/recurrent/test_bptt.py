@@ -5,7 +5,7 @@ import torch
 
 from glasshouse.claims.recurrent import bptt
 from glasshouse.claims.recurrent.bptt import AUTOGRAD, NO_POWER, BackpropagationThroughTime, compare_formulas, random_network
-from glasshouse.pages.claim_content import REFUTED, UPHELD
+from glasshouse.results.claim import REFUTED, UPHELD
 from tests.claims.judging import judge, outcome
 
 

@@ -23,7 +23,7 @@ from glasshouse.claims.recurrent.exploding import (
     norm_curves,
 )
 from glasshouse.claims.recurrent.stacked_networks import History
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

@@ -6,7 +6,7 @@ import pytest
 
 from glasshouse.claims import trials
 from glasshouse.claims.recurrent.long_range import ATTENTION, GRU, LENGTHS, RECIPES, WINDOW, LongRange, difference
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

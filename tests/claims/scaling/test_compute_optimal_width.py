@@ -7,7 +7,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.scaling import compute_optimal_width, equal_compute
 from glasshouse.claims.scaling.compute_optimal_width import GIVEN, WIDTHS, ComputeOptimalWidth
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
 from tests.claims.example_values import close_values, spread_values
 from tests.claims.judging import judge
 

@@ -8,7 +8,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.scaling import isoflop_extrapolation
 from glasshouse.claims.scaling.equal_compute import parameters
 from glasshouse.claims.scaling.isoflop_extrapolation import BLOCK, BUDGETS, WIDTHS, IsoFLOPExtrapolation
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

@@ -5,7 +5,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.scaling import model_size
 from glasshouse.claims.scaling.model_size import BEST, LARGER, SMALLER, ModelSize
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
 from tests.claims.example_values import close_values, spread_values
 from tests.claims.judging import judge, outcome
 

@@ -4,7 +4,7 @@ import pytest
 
 from glasshouse.claims import trials
 from glasshouse.claims.translation.controls import LARGE_EFFECT, SMALL_EFFECT, TranslationControl
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values, spread_values
 from tests.claims.judging import judge
 

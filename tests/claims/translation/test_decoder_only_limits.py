@@ -21,7 +21,7 @@ from glasshouse.claims.translation.decoder_only_limits import (
 )
 from glasshouse.data.sources import pig_latin_phrases
 from glasshouse.models import parameter_counts
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
 from glasshouse.runs import resolve_spec
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome

@@ -6,7 +6,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.translation import decoder_only_nmt
 from glasshouse.claims.translation.decoder_only_nmt import ARMS, DECODER_ONLY, ENCODER_DECODER, DecoderOnlyNMT
 from glasshouse.data.sources import pig_latin
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 

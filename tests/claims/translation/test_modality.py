@@ -17,7 +17,7 @@ from glasshouse.claims.translation.modality import (
     adequacy,
 )
 from glasshouse.models import parameter_counts
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from glasshouse.runs import resolve_spec
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome

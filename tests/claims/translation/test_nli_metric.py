@@ -5,7 +5,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.translation.edited_captions import ANY, SAME
 from glasshouse.claims.translation.nli_metric import CAPTIONS, RECIPE_WIDTH, SETTINGS, TRANSLATORS, WIDTHS, NLIMetric
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome
 

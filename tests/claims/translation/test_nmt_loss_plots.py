@@ -5,7 +5,7 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.translation import nmt_loss_plots
 from glasshouse.claims.translation.nmt_loss_plots import NMTLossPlots
-from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import spread_values
 from tests.claims.judging import judge
 

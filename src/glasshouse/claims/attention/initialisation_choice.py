@@ -9,8 +9,8 @@ import statistics
 from collections.abc import Mapping
 
 from glasshouse.claims.bench import Bench
-from glasshouse.pages.claim_content import Series
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.claim import Series
+from glasshouse.results.study import StudyResults
 
 SCALES = ("0.5", "1.0", "2.0")
 # The word of `glasshouse compare` that makes an arm of each scale.

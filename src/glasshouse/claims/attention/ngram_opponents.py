@@ -2,8 +2,8 @@
 
 from glasshouse.claims.bench import Bench
 from glasshouse.claims.from_scratch import ngram_scores
-from glasshouse.pages.claim_content import Quantity, Series
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.claim import Quantity, Series
+from glasshouse.results.study import StudyResults
 
 ORDERS = (2, 3)
 

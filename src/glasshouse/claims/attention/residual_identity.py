@@ -14,7 +14,7 @@ from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, LineFigur
 from glasshouse.claims.random_check import draw, series_of_draws
 from glasshouse.claims.rules import higher, lower, not_higher
 from glasshouse.data import prepared_data
-from glasshouse.pages.claim_content import Part
+from glasshouse.results.claim import Part
 from glasshouse.runs.run import Run
 from glasshouse.specs.spec import ModelSpec
 

@@ -18,7 +18,7 @@ from glasshouse.claims.from_scratch.layer_attention import (
 )
 from glasshouse.claims.rules import higher, lower
 from glasshouse.data.sources.speeches import TEST_NEW
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 
 ENCODER, DECODER = MODELS = ("encoder", "decoder")

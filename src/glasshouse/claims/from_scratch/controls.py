@@ -11,7 +11,7 @@ from glasshouse.claims.from_scratch import speech_classifier, speech_lm
 from glasshouse.claims.from_scratch.speech_classifier import OPPONENTS
 from glasshouse.claims.rules import equal, higher, lower
 from glasshouse.data.sources.speeches import TEST_NEW
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 # The second name of an arm has other seeds. They are shifted back so that units pair.
 SEED_OFFSET = 500

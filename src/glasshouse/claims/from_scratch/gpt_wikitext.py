@@ -12,7 +12,7 @@ from glasshouse.claims.from_scratch import bpe, excerpts, ngram_scores, passages
 from glasshouse.claims.from_scratch.passages import PassageMeasure, Prompts
 from glasshouse.claims.rules import higher, lower, not_higher, not_lower
 from glasshouse.data import prepared_data
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 
 GPT, UNTRAINED, TRIGRAM, REAL, MIDWAY = "gpt", "untrained", "trigram", "real", "midway"

@@ -7,7 +7,7 @@ from glasshouse.claims.claim import GROUPS, Bench, Claim, LineFigure, Measuremen
 from glasshouse.claims.from_scratch.speech_classifier import COURSE_SETTING, HELD_OUT, QUICK, SPLITS, best_setting
 from glasshouse.claims.rules import higher, lower, not_lower
 from glasshouse.data.sources.speeches import TEST_NEW
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 PLAIN, REGULARISED = ARMS = ("plain", "regularised")
 BATCH_NORM = "model.head.norm=batch"

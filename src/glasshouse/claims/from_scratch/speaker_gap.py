@@ -16,8 +16,8 @@ from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity
 from glasshouse.claims.rules import lower
 from glasshouse.data import prepared_data
 from glasshouse.data.sources.speeches import NAMES, TEST_TEXTS, Speeches, SpeechesText
-from glasshouse.pages.study_content import StudyResults
 from glasshouse.records import atomic_files
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 from glasshouse.specs.spec import DataSpec
 

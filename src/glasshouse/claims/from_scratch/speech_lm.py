@@ -8,7 +8,7 @@ from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity
 from glasshouse.claims.from_scratch import ngram_scores
 from glasshouse.claims.rules import lower, not_higher
 from glasshouse.claims.speech_texts import TEXTS, TRAIN
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 WIDE, NARROW = SIZES = ("256", "100")
 # Feed-forward size -> text -> reported final perplexity.

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from glasshouse.claims import margins, split_scores
 from glasshouse.claims.claim import Bench, Quantity, Series, StudyPlan
 from glasshouse.claims.from_scratch import ngram_scores
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 
 REPORTED, TUNED = "reported", "tuned"
 SETTINGS = {REPORTED: "at the reported learning rate", TUNED: "at tuned learning rates"}

@@ -21,7 +21,7 @@ from glasshouse.claims.positions.course_models import TRAINED
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
 from glasshouse.models.stack import SequenceTooLong
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import SpecError
 from glasshouse.tasks.base import shares_of_ratio

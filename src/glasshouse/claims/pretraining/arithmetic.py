@@ -12,8 +12,8 @@ from glasshouse.claims.claim import Bench, Quantity, Series, StudyPlan
 from glasshouse.claims.from_scratch import linear_classifier
 from glasshouse.claims.rules import higher
 from glasshouse.data import prepared_data
-from glasshouse.pages.claim_content import Part
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.claim import Part
+from glasshouse.results.study import StudyResults
 from glasshouse.specs.spec import DataSpec
 
 PRETRAIN, FINETUNE = "arithmetic-pretrain", "arithmetic-finetune"

@@ -29,7 +29,7 @@ from glasshouse.claims.rules import not_higher, not_lower
 from glasshouse.claims.split_scores import cached_rows, item_series, same_for_every
 from glasshouse.inspection import labelled_texts
 from glasshouse.inspection.labelled_texts import LabelledTexts
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 
 TUNE = "training.learning_rate=6e-5,1.7e-4,5e-4,1.5e-3,4.5e-3"

@@ -8,7 +8,7 @@ from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity
 from glasshouse.claims.pretraining import arithmetic
 from glasshouse.claims.pretraining.arithmetic import FROZEN, FULL, LINEAR, RANDOM_FROZEN, Experiment, Way, more_accurate
 from glasshouse.claims.rules import lower
-from glasshouse.pages.claim_content import Part
+from glasshouse.results.claim import Part
 from glasshouse.training.warm_start import SEED
 
 NAMES = (FULL, FROZEN, RANDOM_FROZEN)

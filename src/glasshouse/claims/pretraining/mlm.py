@@ -21,8 +21,8 @@ from glasshouse.claims.pretraining.arithmetic import (
 )
 from glasshouse.claims.rules import higher
 from glasshouse.data import prepared_data
-from glasshouse.pages.claim_content import Part
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.claim import Part
+from glasshouse.results.study import StudyResults
 from glasshouse.specs.errors import RunError
 
 # An encoder without positions does not know the order of the tokens.

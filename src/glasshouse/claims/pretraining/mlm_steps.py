@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from glasshouse.claims.claim import GROUPS, STAND_IN, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.pretraining import arithmetic
 from glasshouse.claims.rules import higher
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
 from glasshouse.tasks.masked_token import MASKING_RATE

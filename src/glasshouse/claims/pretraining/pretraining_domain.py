@@ -21,7 +21,7 @@ from glasshouse.claims.pretraining.arithmetic import (
     more_accurate,
 )
 from glasshouse.data import prepared_data
-from glasshouse.pages.claim_content import Part
+from glasshouse.results.claim import Part
 from glasshouse.specs import catalogue
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tasks.masked_token import MaskedToken

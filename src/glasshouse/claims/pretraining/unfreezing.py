@@ -15,7 +15,7 @@ from glasshouse.claims.pretraining.arithmetic import (
     more_accurate,
 )
 from glasshouse.claims.rules import not_lower, zero
-from glasshouse.pages.claim_content import Part
+from glasshouse.results.claim import Part
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError

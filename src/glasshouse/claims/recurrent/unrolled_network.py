@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glasshouse.pages.claim_content import GraphEdge, GraphFigure, GraphNode
+from glasshouse.results.claim import GraphEdge, GraphFigure, GraphNode
 
 
 @dataclass(frozen=True)

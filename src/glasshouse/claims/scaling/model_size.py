@@ -9,7 +9,7 @@ from glasshouse.claims.scaling.equal_compute import MARGIN, PRECISION, QUICK, RE
 from glasshouse.claims.translation import course_translator
 from glasshouse.claims.translation.course_translator import COURSE_LISTS, STAND_INS
 from glasshouse.data import prepared_data
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 
 # Hidden size -> reported loss.

@@ -8,7 +8,7 @@ from glasshouse.claims.rules import higher, lower
 from glasshouse.claims.translation import course_translator, trivial_translators
 from glasshouse.claims.translation.course_translator import COURSE_LISTS, MARGIN, STAND_INS
 from glasshouse.data.sources import pig_latin
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 
 ENCODER_DECODER, DECODER_ONLY = ARMS = ("piglatin-encoder-decoder", "piglatin-decoder-only")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glasshouse.pages.report_content import AttentionMap, Confusion, Curve
+from glasshouse.results.report import AttentionMap, Confusion, Curve
 from tests.refusals import refused
 
 

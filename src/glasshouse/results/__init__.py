@@ -1,0 +1,1 @@
+"""What work produces, as plain data: studies, claims, reports, maps. Pages draw it; nothing here computes or draws."""

@@ -1,0 +1,144 @@
+"""A debate between language models, and a grid of models and questions, as plain data. Knows no models."""
+
+from dataclasses import dataclass
+
+from glasshouse.metrics.mean_intervals import MeanWithInterval
+
+
+@dataclass(frozen=True)
+class MeasuredModel:
+    """One measure of one model, with its control."""
+
+    model: str
+    value: MeanWithInterval
+    control: MeanWithInterval
+
+
+@dataclass(frozen=True)
+class MeasureBlock:
+    """One measure of all models."""
+
+    name: str
+    definition: str
+    control: str  # what the control is; empty if there is none
+    models: tuple[MeasuredModel, ...]
+    share: bool = False  # written as a percentage, on an axis from 0 to 1
+
+
+@dataclass(frozen=True)
+class PointText:
+    """A point as it is shown: pieces of text with whether they are repeated elsewhere, and remarks."""
+
+    title: str
+    pieces: tuple[tuple[str, bool], ...]
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelPoints:
+    """The points of one model at one temperature."""
+
+    model: str
+    pros: tuple[PointText, ...]
+    cons: tuple[PointText, ...]
+
+
+@dataclass(frozen=True)
+class TranscriptPart:
+    """The points of all models at one temperature, or about the control topic."""
+
+    title: str
+    models: tuple[ModelPoints, ...]
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of texts; the first column names the rows."""
+
+    title: str
+    lead: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class DebateContent:
+    """Everything that the page shows."""
+
+    topic: str
+    models: tuple[str, ...]
+    subtitle: str
+    measures: tuple[MeasureBlock, ...]
+    tables: tuple[TextTable, ...]
+    notes: tuple[str, ...]
+    transcript: tuple[TranscriptPart, ...]
+
+
+RIGHT, WRONG, READ = "right", "wrong", "read"
+
+
+@dataclass(frozen=True)
+class ShownAnswer:
+    """An answer. `mark` is right, wrong or read (no check); `facts` are its seed, tokens and time."""
+
+    text: str
+    mark: str
+    reason: str
+    facts: str
+
+
+@dataclass(frozen=True)
+class ShownColumn:
+    """The answers of one model to one question."""
+
+    model: str
+    summary: str  # "4 of 5 right"
+    answers: tuple[ShownAnswer, ...]
+
+
+@dataclass(frozen=True)
+class ShownQuestion:
+    """One question with the answers of all models."""
+
+    name: str
+    prompt: str
+    system: str
+    checks: tuple[str, ...]
+    columns: tuple[ShownColumn, ...]
+
+
+@dataclass(frozen=True)
+class ShownInterval:
+    """A share of 1 with its interval, to draw and to read; None where there is none."""
+
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ShownModel:
+    """A row of the table of models."""
+
+    name: str
+    identity: str
+    accuracy: ShownInterval | None
+    right: str  # "7 of 15"
+    agreement: ShownInterval | None
+    tokens: str
+    time: str
+    cost: str
+
+
+@dataclass(frozen=True)
+class GridContent:
+    """A whole grid."""
+
+    title: str
+    subtitle: str
+    models: tuple[ShownModel, ...]
+    comparisons: tuple[str, ...]
+    notes: tuple[str, ...]
+    questions: tuple[ShownQuestion, ...]
+    command: str
