@@ -117,13 +117,29 @@ def test_a_setting_that_no_part_of_the_model_declares_is_refused():
         spec_files.model_spec(kind="encoder", head={"naive_bayes": 1.0})
 
 
-def test_fields_that_are_new_since_a_text_was_written_get_their_defaults():
+def test_a_field_that_a_text_does_not_name_has_its_default():
     spec = recipes.spec("demo-lm", ["model.width=32"])
     text = spec_files.to_toml(spec)
-    older = "\n".join(line for line in text.splitlines() if not line.startswith("cuda_graph"))
-    assert older != text.rstrip("\n")
-    assert spec_files.in_current_format(older) == text
-    assert spec_files.in_current_format("task = 'fly'") == "task = 'fly'", "text that cannot be read stays as it is"
+    shorter = "\n".join(line for line in text.splitlines() if not line.startswith("cuda_graph"))
+    assert shorter != text.rstrip("\n")
+    assert spec_files.from_toml(shorter, "a file") == spec
+
+
+def test_the_first_difference_of_two_specs_has_both_values():
+    assert spec_files.difference(BASE, BASE) == ""
+    assert (
+        spec_files.difference(BASE, spec_files.override(BASE, ["model.bias=true"]))
+        == "model.bias=false, not model.bias=true"
+    )
+    local = spec_files.override(BASE, ["model.attention=local-window"])
+    assert spec_files.difference(BASE, local) == 'model.attention="dot-product", not model.attention="local-window"'
+
+
+@pytest.mark.parametrize("format", [spec_files.FORMAT + 1, 0, '"2"'])
+def test_a_file_of_another_format_is_refused_by_name(format):
+    text = spec_files.to_toml(BASE).replace(f"format = {spec_files.FORMAT}", f"format = {format}")
+    with refused("newer-format", "mine.toml"):
+        spec_files.from_toml(text, "mine.toml")
 
 
 def test_names_of_other_programs_stand_for_fields():

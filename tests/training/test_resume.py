@@ -133,23 +133,6 @@ def test_a_run_whose_text_has_changed_cannot_be_resumed(text):
         glasshouse.resume(run.name, device="cpu")
 
 
-def test_a_run_resumes_from_a_checkpoint_of_format_1(pretrained, rows):
-    """Format 1 did not name the metric of the best evaluation, and stored 1 - accuracy in place of an accuracy."""
-    run = fine_tune(rows)
-    expected = run.facts["best"]
-    saved = checkpoint.load(run.folder.checkpoints, 4)
-    best = saved.values["best"]
-    assert best["metric"] == "accuracy"
-    for step in (4, 8):
-        delete_checkpoint(run.folder, step)
-    values = {**saved.values, "best": {"step": best["step"], "value": 1 - best["value"]}}
-    checkpoint.save(run.folder.checkpoints, checkpoint.Checkpoint(4, saved.groups, values))
-    run.folder.record(status="training", best={})
-    resumed = glasshouse.resume(run.folder.path, device="cpu")
-    assert resumed.facts["status"] == "done"
-    assert resumed.facts["best"] == {**expected, "value": pytest.approx(expected["value"])}
-
-
 def test_runs_of_different_shapes_cannot_be_replicas(text):
     runs = [*new_runs(text, seeds=(0,)), *new_runs(text, "model.width=32", seeds=(1,))]
     with refused("cannot-be-replicas", "r-0", "r-1"):

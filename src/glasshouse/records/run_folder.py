@@ -87,7 +87,7 @@ class RunFolder:
         """The tables of the spec file, unchecked. Lists of many runs use them, because no part has to be imported."""
         try:
             text = toml_text.read_text(self.spec_file)
-            if tables := spec_files.tables_from_toml(text, str(self.spec_file), default_format=1):
+            if tables := spec_files.tables_from_toml(text, str(self.spec_file)):
                 return tables
             raise RunError("empty-spec", f"the spec {self.spec_file} is empty; restore it, or delete the run folder")
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

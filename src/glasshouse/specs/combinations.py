@@ -5,7 +5,7 @@ These are the rules that can be checked without torch. `models.build` checks whe
 
 from itertools import islice
 
-from glasshouse.specs import catalogue, spec_fields, spec_sizes
+from glasshouse.specs import catalogue, spec_fields
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
 
@@ -13,7 +13,6 @@ from glasshouse.specs.spec import SECTIONS, Spec
 def check(spec: Spec) -> None:
     """Raise SpecError for the first invalid combination."""
     data, model, training = spec.data, spec.model, spec.training
-    spec_sizes.check(spec)
     if data.source and data.files:
         raise SpecError("source-and-files", f"data.source={data.source!r} and data.files are both set; set only one")
     if data.megabytes and not (data.source and getattr(catalogue.find("source", data.source), "has_size_limit", False)):

@@ -21,8 +21,7 @@ from typing import Any, TypeVar
 
 from glasshouse.specs import catalogue, spec_fields
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.own_settings import OwnSettings
-from glasshouse.specs.spec import SECTIONS, ModelSpec, Spec
+from glasshouse.specs.spec import SECTIONS, ModelSpec, OwnSettings, Spec
 from glasshouse.specs.spec_fields import SpecField
 
 # The tables of a model spec, whose classes may declare settings.

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from glasshouse.specs import catalogue, migrations, spec_files, toml_text
+from glasshouse.specs import catalogue, spec_files, toml_text
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 
@@ -46,14 +46,11 @@ def tables_of(recipe: str) -> dict[str, Any]:
             raise SpecError(
                 "unknown-recipe", f"there is no spec file {recipe}; use a recipe's name or the path of a TOML file"
             )
-        # A run's spec.toml was written by Glasshouse, perhaps by an older version. Any other file was written by the user
-        # and has the current format.
-        from_run = path.name == "spec.toml" and (path.parent / "run.json").exists()
         try:
             text = toml_text.read_text(path)
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise SpecError("not-toml", f"{recipe} is not TOML: {error}; use a TOML file in UTF-8") from None
-        tables = spec_files.tables_from_toml(text, recipe, default_format=1 if from_run else migrations.FORMAT)
+        tables = spec_files.tables_from_toml(text, recipe)
         tables.pop("about", None)
         return tables
     if recipe not in all_recipes():

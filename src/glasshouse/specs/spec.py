@@ -4,12 +4,35 @@ These fields belong to every run. A task, a part, a head or a kind of model decl
 values are stored in `own`; in a TOML file they are ordinary fields of the same table. Nothing here imports torch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from glasshouse.specs.own_settings import OwnSettings
 from glasshouse.specs.spec_fields import setting
+
+
+class OwnSettings(Mapping[str, Any]):
+    """The values, by name, of settings that classes declare. Immutable, so that a frozen spec can be compared and hashed."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self._values = dict(sorted((values or {}).items()))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values.items()))
+
+    def __repr__(self) -> str:
+        return f"OwnSettings({self._values!r})"
 
 
 @dataclass(frozen=True)
@@ -61,7 +84,6 @@ class DataSpec:
         0.0,
         "megabytes of text that are used at most, for a source that has a limit; 0 means all",
         minimum=0,
-        maximum=10**9,
         rare=True,
     )
     adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
@@ -72,14 +94,12 @@ class DataSpec:
         "(of a compressed file, times), line (million characters), table (megabytes in memory), nesting, columns, classes",
         rare=True,
     )
-    picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8, maximum=1024)
+    picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8)
     tokenizer: str = setting("byte-pair", "the tokenizer to train", family="tokenizer", instead_of="tokenizer_file")
     tokenizer_file: str = setting("", "an existing tokenizer.json to use instead of training one")
-    vocabulary: int = setting(
-        4096, "vocabulary size (an upper bound for words and characters)", minimum=2, maximum=10_000_000
-    )
+    vocabulary: int = setting(4096, "vocabulary size (an upper bound for words and characters)", minimum=2)
     pattern: str = setting("gpt-2", "the pre-tokenizer pattern of byte-pair encoding", choices=("gpt-2", "gpt-4"))
-    context: int = setting(128, "context length in tokens", minimum=2, maximum=10_000_000)
+    context: int = setting(128, "context length in tokens", minimum=2)
     validation: float = setting(0.05, "share of your own files held out for validation", minimum=0, maximum=0.5)
     test: float = setting(0.05, "share of your own files held out for testing", minimum=0, maximum=0.4)
 
@@ -100,13 +120,11 @@ class ModelSpec:
     """The parts of the model and their sizes. `own` holds the settings that the kind of model and its parts declare."""
 
     kind: str = setting("decoder", "the kind of model", family="model")
-    width: int = setting(128, "width of the residual stream (the hidden size)", minimum=1, maximum=100_000)
-    layers: int = setting(4, "number of blocks; an encoder may have none", minimum=0, maximum=1000)
-    heads: int = setting(4, "attention heads of a block; must divide the width", minimum=1, maximum=10_000)
-    head_width: int = setting(0, "size of a head; 0 means width / heads", minimum=0, maximum=100_000)
-    feed_forward: int = setting(
-        0, "inner size of the feed-forward part; 0 means four times the width", minimum=0, maximum=1_000_000
-    )
+    width: int = setting(128, "width of the residual stream (the hidden size)", minimum=1)
+    layers: int = setting(4, "number of blocks; an encoder may have none", minimum=0)
+    heads: int = setting(4, "attention heads of a block; must divide the width", minimum=1)
+    head_width: int = setting(0, "size of a head; 0 means width / heads", minimum=0)
+    feed_forward: int = setting(0, "inner size of the feed-forward part; 0 means four times the width", minimum=0)
     embedding: str = setting("token", "how tokens become vectors", family="embedding")
     attention: str = setting("dot-product", "the attention part", family="attention")
     position: str = setting("rotary", "the positional encoding", family="position")
@@ -119,9 +137,7 @@ class ModelSpec:
     bias: bool = setting(False, "biases in linear layers and layer norm")
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
     pruned_heads: tuple[str, ...] = setting((), "attention heads that were removed: blocks.0.attention.2", rare=True)
-    initialisation: float = setting(
-        0.5, "initial weights have standard deviation this / sqrt(inputs)", minimum=0, maximum=1000
-    )
+    initialisation: float = setting(0.5, "initial weights have standard deviation this / sqrt(inputs)", minimum=0)
     zero_branches: bool = setting(
         False, "initialise the last matrix of every attention and feed-forward part with zeros", rare=True
     )
@@ -136,11 +152,9 @@ class ModelSpec:
 class TrainingSpec:
     """Optimiser, schedule, fine-tuning, formats, checkpoints. `own` holds the settings of the task and the optimiser."""
 
-    steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, maximum=10**12, instead_of="epochs")
-    epochs: float = setting(
-        0.0, "passes over the training data (or set steps)", minimum=0, maximum=10**9, instead_of="steps"
-    )
-    batch: int = setting(16, "batch size: sequences in a step", minimum=1, maximum=10_000_000)
+    steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, instead_of="epochs")
+    epochs: float = setting(0.0, "passes over the training data (or set steps)", minimum=0, instead_of="steps")
+    batch: int = setting(16, "batch size: sequences in a step", minimum=1)
     batch_warmup: float = setting(
         0.0,
         "share of the steps in which the batch grows: first a quarter of it, then half of it",
@@ -160,10 +174,9 @@ class TrainingSpec:
         1,
         "number of micro-batches that a batch is split into, to save memory; the loss is the same",
         minimum=1,
-        maximum=10_000_000,
     )
     optimiser: str = setting("adamw", "the optimiser", family="optimiser")
-    learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0, maximum=1e36)
+    learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0)
     schedule: str = setting("cosine", "the learning-rate schedule", choices=("constant", "cosine", "warmup-stable-decay"))
     warmup: float = setting(0.05, "share of the steps in which the learning rate rises from 0", minimum=0, maximum=1)
     decay: float = setting(
@@ -180,10 +193,8 @@ class TrainingSpec:
         minimum=0,
         maximum=0.99999,
     )
-    weight_decay: float = setting(
-        0.1, "weight decay of matrices; biases and gains are not decayed", minimum=0, maximum=10**6
-    )
-    clip: float = setting(1.0, "clip the gradient to this norm; 0 turns clipping off", minimum=0, maximum=10**9)
+    weight_decay: float = setting(0.1, "weight decay of matrices; biases and gains are not decayed", minimum=0)
+    clip: float = setting(1.0, "clip the gradient to this norm; 0 turns clipping off", minimum=0)
     label_smoothing: float = setting(
         0.0, "probability spread evenly over the vocabulary in the target", minimum=0, maximum=0.9, task_specific=True
     )
@@ -235,30 +246,24 @@ class TrainingSpec:
         0,
         "rank of LoRA adapters; everything except them and the head is frozen; 0 means no adapters",
         minimum=0,
-        maximum=100_000,
     )
-    lora_alpha: float = setting(16.0, "adapters are scaled by lora_alpha / lora_rank", minimum=0, maximum=10**6)
+    lora_alpha: float = setting(16.0, "adapters are scaled by lora_alpha / lora_rank", minimum=0)
     lora_targets: tuple[str, ...] = setting(("projection", "output"), "matrices of a block that get LoRA adapters")
     patience: int = setting(
-        0, "early stopping: stop after this many evaluations without improvement; 0 turns it off", minimum=0, maximum=10**9
+        0, "early stopping: stop after this many evaluations without improvement; 0 turns it off", minimum=0
     )
     seed: int = setting(0, "random seed of initial weights, data order and dropout", minimum=0, maximum=2**31 - 1)
-    replicas: int = setting(
-        1, "number of runs, with seeds seed, seed + 1, ..., trained together as one program", minimum=1, maximum=4096
-    )
+    replicas: int = setting(1, "number of runs, with seeds seed, seed + 1, ..., trained together as one program", minimum=1)
     precision: str = setting(
         "auto",
         "number format; auto chooses by what `glasshouse doctor --measure` has kept, or by a rule, and says so",
         choices=("auto", "fp32", "tf32", "bf16"),
     )
-    threads: int = setting(
-        0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0, maximum=1024
-    )
+    threads: int = setting(0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0)
     processes: int = setting(
         1,
         "number of processes (`torchrun`) that take every step together; each takes its rows of the batch",
         minimum=1,
-        maximum=65536,
         rare=True,
     )
     parallel: str = setting(
@@ -293,13 +298,11 @@ class TrainingSpec:
         0,
         "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds",
         minimum=0,
-        maximum=10**12,
     )
     checkpoint_at: int = setting(
         0,
         "a step at which a checkpoint is saved and kept, besides the others; 0 means none",
         minimum=0,
-        maximum=10**12,
         rare=True,
     )
     loggers: tuple[str, ...] = setting((), "where metrics are logged besides metrics.jsonl", family="logger")
@@ -313,27 +316,23 @@ class TrainingSpec:
 class EvaluationSpec:
     """Measurements during training and at the end. `own` holds the settings that the task declares."""
 
-    every: int = setting(100, "steps between evaluations", minimum=1, maximum=10**12)
-    batch: int = setting(32, "batch size in evaluations", minimum=1, maximum=10_000_000)
+    every: int = setting(100, "steps between evaluations", minimum=1)
+    batch: int = setting(32, "batch size in evaluations", minimum=1)
     tokens: int = setting(
         0,
         "validation tokens used in evaluations during training; 0 means all",
         minimum=0,
-        maximum=10**12,
         task_specific=True,
     )
     stride: int = setting(
         0,
         "tokens scored per window in the final evaluation; 0 means half the context",
         minimum=0,
-        maximum=10_000_000,
         task_specific=True,
     )
     prompts: tuple[str, ...] = setting((), "prompts that the report's samples continue or translate")
-    sample_tokens: int = setting(60, "length of each of these samples in tokens", minimum=1, maximum=1_000_000)
-    beams: int = setting(
-        1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1, maximum=1000, task_specific=True
-    )
+    sample_tokens: int = setting(60, "length of each of these samples in tokens", minimum=1)
+    beams: int = setting(1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1, task_specific=True)
     length_penalty: float = setting(
         1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, maximum=100, task_specific=True
     )

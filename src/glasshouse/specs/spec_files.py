@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.specs import catalogue, combinations, declared, migrations, spec_fields, toml_text
+from glasshouse.specs import catalogue, combinations, declared, spec_fields, toml_text
 from glasshouse.specs.aliases import ALIASES
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, ModelSpec, Spec
 from glasshouse.specs.spec_fields import SpecField
 
+# Rises when the release before could not read the spec files that are written now.
+FORMAT = 1
 # Name of a field in other programs -> its name here, for the hint in an error. A name that is no alias is ambiguous, or
 # differs in its unit or its values.
 KNOWN_ELSEWHERE = {
@@ -33,9 +35,9 @@ def from_tables(tables: Mapping[str, Any]) -> Spec:
 
 
 def from_toml(text: str, where: str) -> Spec:
-    """A checked spec from text that this or an older version's `to_toml` wrote. Errors name the file `where`."""
+    """A checked spec from text that `to_toml` wrote. Errors name the file `where`."""
     try:
-        tables = tables_from_toml(text, where, default_format=1)
+        tables = tables_from_toml(text, where)
         if not tables:
             raise SpecError("empty-spec", "the spec is empty; set at least the data and the number of steps")
         return from_tables(tables)
@@ -43,13 +45,19 @@ def from_toml(text: str, where: str) -> Spec:
         raise SpecError(error.code, f"{where}: {error}") from None
 
 
-def tables_from_toml(text: str, where: str, default_format: int = migrations.FORMAT) -> dict[str, Any]:
-    """The tables of a spec's TOML text, in the current fields. Text without `format` has format `default_format`."""
+def tables_from_toml(text: str, where: str) -> dict[str, Any]:
+    """The tables of a spec's TOML text. Text without `format`, which a person wrote, has the current one."""
     try:
         tables = toml_text.parse(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError("not-toml", f"{where} is not TOML: {error}; correct its syntax") from None
-    return migrations.migrated(tables, tables.pop("format", default_format)) if tables else {}
+    if (found := tables.pop("format", FORMAT)) != FORMAT:
+        raise SpecError(
+            "newer-format",
+            f"{where} has format={found!r}, but this version of Glasshouse reads format {FORMAT}; install the version that "
+            "wrote it",
+        )
+    return tables
 
 
 def load(path: Path) -> Spec:
@@ -130,7 +138,7 @@ def check_declared(model: ModelSpec) -> None:
 
 def to_toml(spec: Spec) -> str:
     """TOML text that `from_toml` reads back as an equal spec."""
-    lines = [f"format = {migrations.FORMAT}", f"task = {_toml(spec.task)}"]
+    lines = [f"format = {FORMAT}", f"task = {_toml(spec.task)}"]
     for table in SECTIONS:
         lines += ["", f"[{table}]"]
         for name, field in declared.fields_of(spec, table).items():
@@ -140,15 +148,20 @@ def to_toml(spec: Spec) -> str:
     return "\n".join(lines) + "\n"
 
 
-def in_current_format(text: str) -> str:
-    """Rewrite a spec's TOML text in the current format; fields that are new since then get their defaults.
-
-    Text that can no longer be read is returned unchanged.
-    """
-    try:
-        return to_toml(from_toml(text, "a recorded spec"))
-    except SpecError:
-        return text
+def difference(old: Spec, new: Spec) -> str:
+    """The first field in which two specs differ, with both values; empty if they are equal."""
+    if old.task != new.task:
+        return f"task={old.task}, not task={new.task}"
+    for section in SECTIONS:
+        for field in {**declared.fields_of(old, section), **declared.fields_of(new, section)}:
+            name = f"{section}.{field}"
+            values = [
+                declared.value_of(spec, name) if field in declared.fields_of(spec, section) else None for spec in (old, new)
+            ]
+            if values[0] != values[1]:
+                before, after = ("absent" if value is None else _toml(value) for value in values)
+                return f"{name}={before}, not {name}={after}"
+    return ""
 
 
 def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:

@@ -15,7 +15,7 @@ def check(run: RunFolder, arm: PlannedArm) -> None:
     """
     if not arm.changes:
         return
-    planned = flat_fields(spec_files.tables_from_toml(spec_files.to_toml(arm.spec), run.name, default_format=1))
+    planned = flat_fields(spec_files.tables_from_toml(spec_files.to_toml(arm.spec), run.name))
     found = flat_fields(run.tables())
     for field in arm.changes:
         if field in planned and field in found and planned[field] != found[field]:

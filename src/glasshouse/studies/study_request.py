@@ -5,7 +5,6 @@ Checks that nothing which was decided before the runs is changed afterwards. Tra
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 
 from glasshouse.formatting import duration
@@ -121,18 +120,8 @@ def _question_difference(design: Design, question: Question, variants: Sequence[
     if [arms.without_spelling(name) for name in old_names] != [arms.without_spelling(name) for name in new_names]:
         return f"its arms are {', '.join(old_names)}, not {', '.join(new_names)}"
     for arm, variant in zip(design.arms, variants, strict=True):
-        if changed := _changed_field(spec_files.in_current_format(arm.asked), spec_files.to_toml(variant.spec)):
+        if changed := spec_files.difference(spec_files.from_toml(arm.asked, f"arm {arm.name}"), variant.spec):
             return f"the spec of its arm {arm.name!r} is different ({changed})"
-    return ""
-
-
-def _changed_field(old_toml: str, new_toml: str) -> str:
-    """The first field in which two specs differ, with both values; empty if the specs are equal."""
-    section = ""
-    for old, new in zip_longest(old_toml.splitlines(), new_toml.splitlines(), fillvalue=""):
-        if old != new:
-            return f"{section}{old.replace(' = ', '=')}, not {section}{new.replace(' = ', '=')}"
-        section = f"{old.strip('[]')}." if old.startswith("[") else section
     return ""
 
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from glasshouse.data.shards import Shard
-from glasshouse.metrics.metric import Metric
 from glasshouse.records import checkpoint, item_values, metric_log
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.records.checkpoint_saver import CheckpointSaver
@@ -61,20 +60,11 @@ class CheckpointState:
     # The step, the metric and its value at the best evaluation so far; empty before the first evaluation.
     best: dict[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def restored(cls, saved: Checkpoint, criterion: Metric) -> "CheckpointState":
-        """The values of a checkpoint. Format 1 stored 1 - accuracy instead of accuracy, and did not name the metric."""
-        best = dict(saved.values.get("best", {}))
-        if best and "metric" not in best:
-            best = {**best, "metric": criterion.name}
-            best["value"] = 1 - best["value"] if criterion.higher_is_better else best["value"]
-        return cls(saved.step, saved.values.get("seconds", 0.0), best)
-
 
 def restore(model: TrainableModel, saved: Checkpoint, run: RunFolder, job: Job) -> CheckpointState:
     """Load a checkpoint to continue from it. Refuses one that this run has not written: RunError."""
     where = checkpoint.folder_of(run.checkpoints, saved.step)
-    state = CheckpointState.restored(saved, job.task.metrics[job.task.criterion])
+    state = CheckpointState(saved.step, saved.values["seconds"], saved.values["best"])
     groups = {"model", "optimiser"} | ({"average"} if job.spec.training.ema else set())
     wrong = ""
     if missing := sorted(groups - set(saved.groups)):

@@ -3,12 +3,10 @@
 import pytest
 import torch
 
-from glasshouse import models, parts
-from glasshouse.specs import migrations, spec_files
+from glasshouse import models
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.training import warm_start
 from tests.parts.battery import use_reference
-from tests.specs.example_spec import BASE
 
 WIDTH, VOCABULARY, CONTEXT = 64, 29, 12
 # The size of the code divided by the size of the embeddings: the root mean square of a sine, and of a one-hot vector.
@@ -53,19 +51,6 @@ def test_a_run_that_starts_from_trained_weights_keeps_their_code(position):
     assert new.position.scale != trained.position.scale
     warm_start.transfer(new, dict(trained.state_dict()))
     assert new.position.scale == trained.position.scale
-
-
-@pytest.mark.parametrize("position", RATIOS)
-def test_a_model_of_format_2_computes_what_it_did(position):
-    """Before format 3 the code was added as it is, whatever the size of the embeddings."""
-    text = spec_files.to_toml(spec_files.override(BASE, [f"model.position={position}", f"model.width={WIDTH}"]))
-    current = [line for line in text.splitlines() if not line.startswith(("position_scale", "embedding_deviation"))]
-    old = "\n".join(current).replace(f"format = {migrations.FORMAT}", "format = 2")
-    model = models.build(spec_files.from_toml(old, "spec.toml").model, VOCABULARY, CONTEXT)
-    unscaled = {"sinusoidal": parts.Sinusoidal(WIDTH), "one-hot": parts.OneHot(CONTEXT, WIDTH)}[position]
-    x, positions = torch.randn(2, CONTEXT, WIDTH), torch.arange(CONTEXT)
-    assert torch.equal(model.position.embed(x, positions), x + unscaled.code(positions))
-    assert not any("position" in name for name in model.state_dict())
 
 
 def test_replicas_with_different_initialisations_keep_their_own_codes():
