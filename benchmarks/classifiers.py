@@ -33,9 +33,9 @@ import numpy as np
 import glasshouse
 from glasshouse.baselines import baseline_cache
 from glasshouse.data import prepared_data
-from glasshouse.metrics import mean_intervals
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import DataSpec
+from glasshouse.verdicts import mean_intervals
 
 Row = tuple[str, str]  # label, text
 

@@ -15,12 +15,12 @@ import sys
 import time
 
 import glasshouse
-from glasshouse.metrics import verdicts
-from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.parts import fp8_products
 from glasshouse.records import machine, progress_bar
 from glasshouse.training import devices
 from glasshouse.training.job import Job
+from glasshouse.verdicts import verdict
+from glasshouse.verdicts.verdict import VerdictRule
 
 FORMS: dict[str, tuple[str, ...]] = {
     "bf16": ("training.bf16_residual=false",),
@@ -99,7 +99,7 @@ def main() -> None:
     print("seed  " + "  ".join(f"{form:>24}" for form in forms))
     for seed in range(options.seeds):
         print(f"{seed:4}  " + "  ".join(f"{found[form][seed]:24.4f}" for form in forms))
-    for difference in verdicts.judge(found, VerdictRule(margin=MARGIN)).values():
+    for difference in verdict.judge(found, VerdictRule(margin=MARGIN)).values():
         print(difference.sentence)
 
 

@@ -24,7 +24,6 @@ import numpy as np
 
 from glasshouse.claims import rules
 from glasshouse.claims.rules import higher, not_lower
-from glasshouse.metrics import skewness
 from glasshouse.records import progress_bar
 from glasshouse.results.claim import (
     DEPENDS,
@@ -38,6 +37,7 @@ from glasshouse.results.claim import (
     Registration,
     Series,
 )
+from glasshouse.verdicts import skewness
 
 ALPHA = 0.05
 MARGIN = 1.0

@@ -25,6 +25,7 @@ LAYERS = [
     "cpu_kernels",
     "pages",
     "results",
+    "verdicts",
     "metrics",
     "launching",
     "records",

@@ -43,7 +43,7 @@ def test_links_lead_somewhere(name):
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if not name.startswith(RECORDS)])
 def test_files_that_a_page_names_exist(name):
-    """Names in code spans, such as `src/glasshouse/specs/spec.py`, `metrics/statistics.py` or `benchmarks/cost.py`."""
+    """Names in code spans, such as `src/glasshouse/specs/spec.py`, `verdicts/statistics.py` or `benchmarks/cost.py`."""
     for named in re.findall(r"`(?:python )?((?:[\w.-]+/)+[\w-]+\.(?:py|toml|md|js|html))[` ]", (ROOT / name).read_text()):
         if not named.startswith(WRITTEN_BY_USERS):
             places = (ROOT, ROOT / "src", ROOT / "src" / "glasshouse", ROOT / "docs", ROOT / "tests")

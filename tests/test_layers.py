@@ -67,7 +67,17 @@ def test_no_circles():
 
 # What a command may use besides the public interface: its own package, functions that format, and the
 # message of Ctrl-C.
-PRINTING = ("cli", "formatting", "interrupts", "pages", "results", "metrics", "records.progress_bar", "specs.errors")
+PRINTING = (
+    "cli",
+    "formatting",
+    "interrupts",
+    "pages",
+    "results",
+    "verdicts",
+    "metrics",
+    "records.progress_bar",
+    "specs.errors",
+)
 
 
 def test_commands_call_the_public_interface_alone():

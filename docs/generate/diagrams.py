@@ -62,7 +62,7 @@ COMPARE = (
     Step("Tune a field (with --tune)", "studies/tuning.py", ("ARM/tuning/",)),
     Step("Queue arms × seeds", "studies/run_queue.py"),
     Step("Train each group of runs", "training/loop.py", ("ARM/seed-N/",)),
-    Step("Judge all arms", "metrics/verdicts.py"),
+    Step("Judge all arms", "verdicts/verdict.py"),
     Step("Write report and tables", "studies/study_results.py", ("report.html", "comparison.json")),
     Step("Print the verdicts", "cli/study_output.py"),
 )

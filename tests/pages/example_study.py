@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from glasshouse.metrics.verdicts import Difference, Summary, VerdictRule
 from glasshouse.pages import plain_verdict
 from glasshouse.results.study import Arm, ArmPair, MultiverseCell, ReplicationOutcome, StudyRegistration, StudyResults
+from glasshouse.verdicts.verdict import Difference, Summary, VerdictRule
 
 # Text that must be escaped in HTML, Markdown and LaTeX.
 HOSTILE = "<script>alert('1')</script> \\textbf{50 %} & $x_1^2$ #3 ~ | \"q\" `code` *s* {{ 7 * 7 }}"

@@ -5,7 +5,6 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glasshouse.metrics.mean_intervals import NO_MEAN, MeanWithInterval
 from glasshouse.pages.debate_page import axis_end, marked_pieces, picture, render, written, written_interval
 from glasshouse.results.language_models import (
     DebateContent,
@@ -16,6 +15,7 @@ from glasshouse.results.language_models import (
     TextTable,
     TranscriptPart,
 )
+from glasshouse.verdicts.mean_intervals import NO_MEAN, MeanWithInterval
 from tests.pages.html_outline import Outline, assert_self_contained
 
 SHARE = MeanWithInterval(0.25, 0.1, 0.5, 12)

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from glasshouse.metrics.metric import ACCURACY, BLEU, EXAMPLES, LOSS, PERPLEXITY, RMSE, Metrics
-from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, VerdictRule, judge
 from glasshouse.pages import plain_verdict
+from glasshouse.verdicts.verdict import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, VerdictRule, judge
 
 TOKENS = Metrics([LOSS, PERPLEXITY])
 CLASSES = Metrics([ACCURACY, LOSS, EXAMPLES, BLEU, RMSE])

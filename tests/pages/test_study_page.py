@@ -8,10 +8,10 @@ from html import escape
 
 import pytest
 
-from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.pages import study_curves, study_differences, study_tables
 from glasshouse.pages.study_page import render
 from glasshouse.results.study import StudyResults
+from glasshouse.verdicts.verdict import VerdictRule
 
 from . import example_study as example
 from .html_outline import Outline, assert_self_contained

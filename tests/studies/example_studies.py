@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.records import run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs import spec_files
 from glasshouse.studies import arms, study_folder
 from glasshouse.studies.study_folder import Design, PlannedArm, Question, StudyFolder
+from glasshouse.verdicts.verdict import VerdictRule
 
 PLAN = {"parameters": {"all": 10}, "steps": 20, "tokens": 1280, "flops": 5, "seconds": 1.0, "memory": {"weights": 40}}
 

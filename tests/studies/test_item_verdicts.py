@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
 
-from glasshouse.metrics.verdicts import VerdictRule, judge
 from glasshouse.studies.item_verdicts import Items, Values, judge_with_items
+from glasshouse.verdicts.verdict import VerdictRule, judge
 
 NOBODY = VerdictRule()
 

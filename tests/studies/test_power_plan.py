@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glasshouse.metrics import statistics
-from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.studies import power_plan, study_folder
 from glasshouse.studies.power_plan import DifferenceDeviation
 from glasshouse.studies.study_folder import Design, Tuning
+from glasshouse.verdicts import statistics
+from glasshouse.verdicts.verdict import VerdictRule
 from tests.studies.example_studies import make_design, write_run, write_study
 
 NORMS = "model.norm=layer,rms"

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
 
-from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.results.study import StudyRegistration
 from glasshouse.studies import study_folder
 from glasshouse.studies.study_folder import Design, Question, StudyFolder, Tuning
+from glasshouse.verdicts.verdict import VerdictRule
 from tests.refusals import refused
 from tests.studies.example_studies import make_design
 

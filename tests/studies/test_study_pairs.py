@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 import glasshouse
-from glasshouse.metrics.verdicts import judge_pairs
 from glasshouse.studies import item_verdicts, study_folder, study_pairs, study_registration, study_results, study_values
 from glasshouse.studies.study_folder import Question
+from glasshouse.verdicts.verdict import judge_pairs
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, write_study
 

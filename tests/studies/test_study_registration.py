@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.studies import study_folder, study_registration
 from glasshouse.studies.study_folder import Design, Question, Tuning
+from glasshouse.verdicts.verdict import VerdictRule
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, planned_arms
 

@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 
 from glasshouse.inspection import linked_page
-from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.pages import page_links
 from glasshouse.results.index import PageLink
 from glasshouse.studies import page_index, study_folder, study_results, study_values
 from glasshouse.studies.study_folder import Question
+from glasshouse.verdicts.verdict import VerdictRule
 from tests.records.example_folders import REPORT
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, write_run, write_study

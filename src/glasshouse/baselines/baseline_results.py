@@ -9,11 +9,11 @@ import numpy as np
 
 from glasshouse.baselines.baseline import Baseline
 from glasshouse.formatting import number
-from glasshouse.metrics.estimates import from_units
 from glasshouse.metrics.metric import Metric, Metrics
-from glasshouse.metrics.proportions import binomial_interval
 from glasshouse.records import atomic_files, kept_json
 from glasshouse.specs.errors import RunError
+from glasshouse.verdicts.estimates import from_units
+from glasshouse.verdicts.proportions import binomial_interval
 
 FORMAT = 1
 LEVEL = 0.05

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glasshouse.metrics import estimates, sequential_tests, statistics
-from glasshouse.metrics.estimates import Estimate
 from glasshouse.results.claim import (
     CONTROL,
     DEPENDS,
@@ -33,6 +31,8 @@ from glasshouse.results.claim import (
     Registration,
     Series,
 )
+from glasshouse.verdicts import estimates, sequential_tests, statistics
+from glasshouse.verdicts.estimates import Estimate
 
 ALPHA = 0.05
 NAN = float("nan")

@@ -7,7 +7,7 @@ from rich.text import Text
 from glasshouse import Completion, Run, suggestions
 from glasshouse.cli.tables import console, show
 from glasshouse.metrics.metric import Metrics
-from glasshouse.metrics.verdicts import summarise
+from glasshouse.verdicts.verdict import summarise
 
 
 def print_samples(run: Run) -> None:

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from glasshouse.llms.debate import DebatePoint, turn_seed
 from glasshouse.llms.debate_journal import VERDICT, DebateJournal
 from glasshouse.llms.language_model import LanguageModel, Message, Options
-from glasshouse.metrics import mean_intervals
-from glasshouse.metrics.mean_intervals import MeanWithInterval
+from glasshouse.verdicts import mean_intervals
+from glasshouse.verdicts.mean_intervals import MeanWithInterval
 
 # Enough for "Argument A is better, because ...".
 MAX_TOKENS = 64

@@ -13,9 +13,9 @@ import numpy as np
 
 from glasshouse.llms.contradictions import ContradictionTest, Denial
 from glasshouse.llms.debate import AGAINST, FOR, SIDES, DebateOptions, DebatePoint
-from glasshouse.metrics import mean_intervals
-from glasshouse.metrics.mean_intervals import NO_MEAN, MeanWithInterval
 from glasshouse.metrics.text_overlap import FUNCTION_WORDS, content_stems, loop_share, ngram_overlap, rouge_l, stem, words
+from glasshouse.verdicts import mean_intervals
+from glasshouse.verdicts.mean_intervals import NO_MEAN, MeanWithInterval
 
 REPETITION, REPETITION_ROUGE, ACROSS_SIDES = "repetition", "repetition (ROUGE-L)", "across sides"
 ACROSS_TEMPERATURES, LOOPS = "across temperatures", "loops"

@@ -11,7 +11,6 @@ from glasshouse.llms import debate_measures
 from glasshouse.llms.debate import AGAINST, FOR, DebateOptions, DebatePoint, Turn
 from glasshouse.llms.debate_judge import JudgeSummary
 from glasshouse.llms.debate_measures import DEFINITIONS, ModelMeasures, PointNotes
-from glasshouse.metrics.mean_intervals import MeanWithInterval
 from glasshouse.metrics.text_overlap import repeated_words, word_places
 from glasshouse.pages import debate_page
 from glasshouse.pages.debate_page import written, written_interval
@@ -25,6 +24,7 @@ from glasshouse.results.language_models import (
     TextTable,
     TranscriptPart,
 )
+from glasshouse.verdicts.mean_intervals import MeanWithInterval
 
 PAGE, MEASURES = "debate.html", "measures.json"
 # Measures that are shares of points.

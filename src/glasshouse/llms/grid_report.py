@@ -11,7 +11,6 @@ from glasshouse.llms.answer_grid import AnswerGrid
 from glasshouse.llms.answer_journal import GridAnswer
 from glasshouse.llms.grid_results import GridResults, ModelScore
 from glasshouse.llms.question_files import PromptQuestion
-from glasshouse.metrics.proportions import Proportion
 from glasshouse.pages import grid_page
 from glasshouse.records import atomic_files
 from glasshouse.results.language_models import (
@@ -25,6 +24,7 @@ from glasshouse.results.language_models import (
     ShownModel,
     ShownQuestion,
 )
+from glasshouse.verdicts.proportions import Proportion
 
 PAGE, RESULTS = "report.html", "results.json"
 FINISHES = {"length": "cut off", "stop": "stopped"}

@@ -11,9 +11,9 @@ from itertools import combinations
 from glasshouse.formatting import p_value, rounded
 from glasshouse.llms.answer_grid import AnswerGrid
 from glasshouse.llms.answer_journal import GridAnswer
-from glasshouse.metrics import proportions, verdicts
-from glasshouse.metrics.proportions import Proportion
-from glasshouse.metrics.verdicts import Difference, VerdictRule
+from glasshouse.verdicts import proportions, verdict
+from glasshouse.verdicts.proportions import Proportion
+from glasshouse.verdicts.verdict import Difference, VerdictRule
 
 ALPHA = 0.05
 # Accuracies that differ by less are called no different.
@@ -134,7 +134,7 @@ def _compare(by_model: Mapping[str, Mapping[str, float]]) -> list[ModelCompariso
     }
     if not questions or len(names) < 2:
         return []
-    judged = verdicts.judge(tables, VerdictRule(ALPHA, MARGIN, higher_is_better=True))
+    judged = verdict.judge(tables, VerdictRule(ALPHA, MARGIN, higher_is_better=True))
     return [_comparison(name, names[0], tables, difference, len(judged)) for name, difference in judged.items()]
 
 
@@ -150,11 +150,11 @@ def _comparison(
     differences = [tables[name][number] - tables[first][number] for number in common]
     p = max(judged.adjusted_p, min(proportions.sign_flip_p(differences) * comparisons, 1.0))
     word, few = judged.word, False
-    if word in (verdicts.BETTER, verdicts.WORSE):
+    if word in (verdict.BETTER, verdict.WORSE):
         few = p > ALPHA
-    elif word == verdicts.NO_DIFFERENCE and not any(differences):
+    elif word == verdict.NO_DIFFERENCE and not any(differences):
         few = proportions.largest_unseen_share(len(differences), ALPHA / comparisons) > MARGIN
-    word = verdicts.UNDECIDED if few else word
+    word = verdict.UNDECIDED if few else word
     low, high = max(judged.low, -1.0), min(judged.high, 1.0)
     sentence = _sentence(name, first, word, judged, (low, high), p, few)
     return ModelComparison(name, first, word, sentence, judged.pairs, judged.mean, low, high, p)
@@ -170,11 +170,11 @@ def _sentence(name: str, first: str, word: str, judged: Difference, ends: tuple[
         found = f"a difference of {judged.mean:+.2g} in each" if judged.mean else "the same accuracy in each"
     shown = p_value(p)
     found += f"; p {shown if shown.startswith('<') else f'= {shown}'}"
-    if word == verdicts.UNDECIDED:
+    if word == verdict.UNDECIDED:
         more = f"; about {judged.more_seeds:,} more questions would settle it" if judged.more_seeds else ""
         return (
             f"{name} is undecided against {first} on {questions} ({found}){'; these are too few to tell' if few else more}"
         )
-    if word == verdicts.NO_DIFFERENCE:
+    if word == verdict.NO_DIFFERENCE:
         return f"{name}: no difference from {first} larger than {MARGIN:g} on {questions} ({found})"
     return f"{name} is {word} than {first} on {questions} ({found})"

@@ -2,10 +2,10 @@
 
 import math
 
-from glasshouse.metrics.verdicts import summarise
 from glasshouse.pages import claim_text, computation_graph, interval_lines
 from glasshouse.pages.forest_plot import ForestRow, forest_plot, small_forest_plot
 from glasshouse.results.claim import EXACT, Case, GraphFigure, LineFigure, PartResult, Quantity, Trial
+from glasshouse.verdicts.verdict import summarise
 
 # The names of the pictures of comparisons; a claim's own figures have other names.
 FOREST_PLOTS = ("comparisons", "small", "beside")

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from glasshouse.formatting import p_value, rounded
-from glasshouse.metrics.verdicts import summarise
 from glasshouse.results.claim import (
     CONTROL,
     DEPENDS,
@@ -27,6 +26,7 @@ from glasshouse.results.claim import (
     Series,
     Trial,
 )
+from glasshouse.verdicts.verdict import summarise
 
 # A symbol for each verdict, so that no reader depends on colour; in the order of the summary.
 SYMBOLS = {UPHELD: "✓", REFUTED: "✗", TOO_SMALL: "≈", DEPENDS: "±", UNDECIDED: "?", NOT_TRIED: "–", "unfinished": "…"}

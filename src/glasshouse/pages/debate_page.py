@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from html import escape
 
 from glasshouse import formatting
-from glasshouse.metrics.mean_intervals import MeanWithInterval
 from glasshouse.pages import template
 from glasshouse.results.language_models import DebateContent, MeasureBlock, MeasuredModel
+from glasshouse.verdicts.mean_intervals import MeanWithInterval
 
 TONES = ("accent", "ochre", "blue", "plum", "quiet")
 # Ends of the axis of a small picture; the first that holds all values is chosen.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from glasshouse.formatting import MOST_DECIMALS, about, number
 from glasshouse.metrics.metric import Metric, Metrics
 from glasshouse.metrics.perplexity import LARGEST, perplexity
-from glasshouse.metrics.verdicts import BETTER, FEWEST_SEEDS, NO_DIFFERENCE, WORSE, Difference
+from glasshouse.verdicts.verdict import BETTER, FEWEST_SEEDS, NO_DIFFERENCE, WORSE, Difference
 
 # From this ratio on, "3 times as high" is easier to read than "200 % higher".
 TIMES = 3.0

@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number
-from glasshouse.metrics.verdicts import Difference
 from glasshouse.results.study import MultiverseCell, ReplicationOutcome, StudyResults
+from glasshouse.verdicts.verdict import Difference
 
 NO_VERDICT = "no verdict"
 

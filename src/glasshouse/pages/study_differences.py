@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from html import escape
 
 from glasshouse import formatting
-from glasshouse.metrics.verdicts import BETTER, WORSE
 from glasshouse.pages import axes, charts, study_text
 from glasshouse.pages.curve_thinning import LARGEST_DRAWABLE
 from glasshouse.results.study import Arm, StudyResults
+from glasshouse.verdicts.verdict import BETTER, WORSE
 
 # Number of dash patterns in study.css.
 DASHES = 4

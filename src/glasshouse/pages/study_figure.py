@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glasshouse import formatting
-from glasshouse.metrics.verdicts import BETTER, WORSE
 from glasshouse.pages import axes, charts, figures, study_curves, study_differences, study_text
 from glasshouse.results.study import StudyResults
+from glasshouse.verdicts.verdict import BETTER, WORSE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

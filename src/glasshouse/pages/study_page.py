@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.metrics.verdicts import NO_DIFFERENCE, UNDECIDED
 from glasshouse.pages import (
     pair_table,
     study_checks,
@@ -24,6 +23,7 @@ from glasshouse.pages import (
 )
 from glasshouse.pages.study_figure import draw
 from glasshouse.results.study import Arm, StudyResults
+from glasshouse.verdicts.verdict import NO_DIFFERENCE, UNDECIDED
 
 __all__ = ["Arm", "StudyResults", "draw", "render"]
 

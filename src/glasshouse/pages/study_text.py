@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from glasshouse import formatting
 from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number, p_value
-from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, Difference, Summary
 from glasshouse.results.study import Arm, StudyResults
+from glasshouse.verdicts.verdict import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, Difference, Summary
 
 # A symbol for each verdict, so that no reader depends on colour.
 SYMBOLS = {BETTER: "✓", WORSE: "✗", NO_DIFFERENCE: "=", UNDECIDED: "?"}

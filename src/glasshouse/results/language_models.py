@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from glasshouse.metrics.mean_intervals import MeanWithInterval
+from glasshouse.verdicts.mean_intervals import MeanWithInterval
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from glasshouse.metrics.verdicts import Difference, Summary, VerdictRule
+from glasshouse.verdicts.verdict import Difference, Summary, VerdictRule
 
 
 @dataclass(frozen=True)

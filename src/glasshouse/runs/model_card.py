@@ -11,15 +11,15 @@ import numpy as np
 from glasshouse.baselines.baseline_results import FEWEST_ITEMS
 from glasshouse.data.sources import data_set_list
 from glasshouse.formatting import count, duration, flops
-from glasshouse.metrics.estimates import from_units
 from glasshouse.metrics.metric import Metric
-from glasshouse.metrics.proportions import binomial_interval
 from glasshouse.records import item_values
 from glasshouse.records.status import Status
 from glasshouse.runs import recipe_overrides, suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs import recipes, spec_fields, spec_files
 from glasshouse.specs.spec import ModelSpec, Spec
+from glasshouse.verdicts.estimates import from_units
+from glasshouse.verdicts.proportions import binomial_interval
 
 FILE = "README.md"  # in an exported directory
 SETTINGS = "settings.toml"  # where a reader puts the settings of a run that has no recipe

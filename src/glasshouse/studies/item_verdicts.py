@@ -1,7 +1,7 @@
 """Verdicts about a population of items: the seeds are a sample, and so are the items that every run is scored on.
 
-The mean difference has two errors, that of few seeds and that of few items (`metrics.estimates.from_units_and_items`). More
-seeds reduce the first alone. Looks and arms are corrected for as in `metrics.verdicts`. A verdict needs the test with the
+The mean difference has two errors, that of few seeds and that of few items (`verdicts.estimates.from_units_and_items`). More
+seeds reduce the first alone. Looks and arms are corrected for as in `verdicts.verdict`. A verdict needs the test with the
 items as fixed too: with few seeds, the degrees of freedom that the items add would otherwise make it easier to reach.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from glasshouse.formatting import about, rounded
-from glasshouse.metrics import estimates, sequential_tests, statistics
-from glasshouse.metrics.estimates import Estimate
-from glasshouse.metrics.verdicts import (
+from glasshouse.verdicts import estimates, sequential_tests, statistics
+from glasshouse.verdicts.estimates import Estimate
+from glasshouse.verdicts.verdict import (
     BETTER,
     FEWEST_SEEDS,
     NO_DIFFERENCE,

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from glasshouse.formatting import duration
-from glasshouse.metrics.verdicts import Difference
 from glasshouse.results.study import MultiverseCell
 from glasshouse.specs import declared, spec_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.study_folder import FILE, Design, Question, StudyFolder
+from glasshouse.verdicts.verdict import Difference
 
 FOLDER = "multiverse"
 # The note on the cost of a multiverse begins with this word.

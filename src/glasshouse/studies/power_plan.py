@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from glasshouse.metrics import seed_plans
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import study_values, tuning
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
+from glasshouse.verdicts import seed_plans
 
 # The note on the power of a study begins with this word.
 NOTE = "power:"

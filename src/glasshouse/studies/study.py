@@ -4,12 +4,12 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.metrics.verdicts import Difference
 from glasshouse.pages import study_tables
 from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 from glasshouse.studies import study_folder, study_pairs, study_results, study_values
 from glasshouse.studies.study_folder import Design, StudyFolder
+from glasshouse.verdicts.verdict import Difference
 
 
 class Study:

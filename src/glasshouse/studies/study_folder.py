@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.data.prepared_data import Leak
-from glasshouse.metrics.verdicts import LARGEST_MARGIN, SMALLEST_ALPHA, VerdictRule
 from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, run_folder, user_paths
 from glasshouse.records.kept_schema import Between, Seconds, Seed, Size, Text, Time
 from glasshouse.records.run_folder import RunFolder
@@ -24,6 +23,7 @@ from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import GlasshouseError, RunError, SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.studies.arm_table import FILE, ArmTable, check_arms
+from glasshouse.verdicts.verdict import LARGEST_MARGIN, SMALLEST_ALPHA, VerdictRule
 from glasshouse.version import __version__
 
 # Increased whenever the previous release could not read a folder that this release writes.

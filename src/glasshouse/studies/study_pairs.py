@@ -8,13 +8,13 @@ the first arm stay what they are.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from glasshouse.metrics.verdicts import judge_pairs
 from glasshouse.results.study import ArmPair
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies import study_items
 from glasshouse.studies.item_verdicts import judge_pairs_with_items
 from glasshouse.studies.study_folder import Design, StudyFolder
+from glasshouse.verdicts.verdict import judge_pairs
 
 # 20 arms have 190 pairs. With more, the correction leaves little to find, and nobody reads the table.
 MAX_ARMS = 20

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from glasshouse.data.prepared_data import PreparedData
-from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.records import progress_bar
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import spec_fields, spec_files
@@ -21,6 +20,7 @@ from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Question, Tuning
 from glasshouse.training import cost_plan, devices, evaluation_interval, replica_count, warm_start
 from glasshouse.training.job import Job
+from glasshouse.verdicts.verdict import VerdictRule
 
 # The maximum number of runs that train together.
 MAX_REPLICAS = int(spec_fields.fields(TrainingSpec)["replicas"].rule.maximum or 1)

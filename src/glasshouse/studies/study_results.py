@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from glasshouse.inspection import linked_page
-from glasshouse.metrics.verdicts import Difference, summarise
 from glasshouse.pages import plain_verdict, study_page, study_sweep, study_tables, study_text
 from glasshouse.records import atomic_files, containment, metric_log
 from glasshouse.results.study import Arm, MultiverseCell, ReplicationOutcome, StudyResults
@@ -20,6 +19,7 @@ from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import multiverse, study_items, study_metric, study_pairs, study_replication, study_values
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
+from glasshouse.verdicts.verdict import Difference, summarise
 
 # The training loss has a point for every step; a curve with this many points shows its shape.
 MAX_CURVE_POINTS = 200

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from glasshouse import formatting
-from glasshouse.metrics.verdicts import LARGEST_MARGIN
 from glasshouse.records import progress_bar, run_folder
 from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.studies import (
@@ -26,6 +25,7 @@ from glasshouse.studies.run_queue import QueuedRun
 from glasshouse.studies.study_folder import Design, Question, StudyFolder
 from glasshouse.studies.study_request import StudyRequest, open_or_create, tuning_seed_of_multiverse
 from glasshouse.training import devices
+from glasshouse.verdicts.verdict import LARGEST_MARGIN
 
 REPLICAS = ("auto", "off")
 DEFAULT_SEEDS = 8

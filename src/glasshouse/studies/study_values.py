@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 
-from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge
 from glasshouse.records import run_list
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -13,6 +12,7 @@ from glasshouse.studies import arm_runs, multiverse, run_queue, study_items
 from glasshouse.studies.item_verdicts import judge_with_items
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
+from glasshouse.verdicts.verdict import UNDECIDED, Difference, judge
 
 
 def final_value(run: RunFolder, metric: str) -> float | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from glasshouse.metrics.estimates import from_units
+from glasshouse.verdicts.estimates import from_units
 
 # With more pairs, all signs are not tried; the paired t-test is then close.
 MOST_FLIPPED = 14

@@ -2,7 +2,7 @@
 
 The last axis is the seeds for functions of values, and the arms of a study for functions of p-values. Leading axes are
 studies: a simulation of many studies calls the same functions that judge a real one. docs/verdicts.md explains the method.
-`strength` is that of the adjustment for skewness (metrics/skewness.py); 0 is the plain t-test.
+`strength` is that of the adjustment for skewness (verdicts/skewness.py); 0 is the plain t-test.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from glasshouse.metrics import skewness
-from glasshouse.metrics.skewness import ONE_LOOK
+from glasshouse.verdicts import skewness
+from glasshouse.verdicts.skewness import ONE_LOOK
 
 Array = NDArray[np.float64]
 # The search range for p-values of the equivalence test, as normal quantiles: from p = 1/2 down to about 1e-16.

@@ -2,7 +2,7 @@
 
 A unit is what is drawn and trained again: a seed, a pretraining, a round. Items are what every unit is scored on: sentences,
 expressions, segments. If items are a sample too, a statement holds for the population that they were drawn from. All tests
-are adjusted for skewness (metrics/skewness.py).
+are adjusted for skewness (verdicts/skewness.py).
 """
 
 import math
@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from glasshouse.metrics import skewness, statistics
-from glasshouse.metrics.crossed_items import crossed_mean
-from glasshouse.metrics.skewness import ONE_LOOK
-from glasshouse.specs.errors import DataError
+from glasshouse.verdicts import skewness, statistics
+from glasshouse.verdicts.crossed_items import crossed_mean
+from glasshouse.verdicts.skewness import ONE_LOOK
 
 NAN = float("nan")
 
@@ -86,10 +85,8 @@ def from_units_and_items(values: ArrayLike) -> Estimate:
 def _finite(values: ArrayLike) -> np.ndarray:
     numbers = np.asarray(values, dtype=float)
     if not numbers.size:
-        raise DataError("all-diverged", "a mean needs at least one value, and there is none; find out why all diverged")
+        raise ValueError("a mean needs at least one value, and there is none; find out why all diverged")
     if not np.isfinite(numbers).all():
         count = int((~np.isfinite(numbers)).sum())
-        raise DataError(
-            "not-finite", f"{count} of {numbers.size} values are not finite; leave out what diverged, and say so"
-        )
+        raise ValueError(f"{count} of {numbers.size} values are not finite; leave out what diverged, and say so")
     return numbers

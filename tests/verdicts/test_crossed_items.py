@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from glasshouse.metrics import skewness, statistics
-from glasshouse.metrics.crossed_items import crossed_mean
+from glasshouse.verdicts import skewness, statistics
+from glasshouse.verdicts.crossed_items import crossed_mean
 
 pytestmark = pytest.mark.filterwarnings("error")
 

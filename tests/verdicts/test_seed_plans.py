@@ -2,8 +2,8 @@
 
 import pytest
 
-from glasshouse.metrics import sequential_tests, statistics
-from glasshouse.metrics.seed_plans import seeds_to_find, smallest_difference
+from glasshouse.verdicts import sequential_tests, statistics
+from glasshouse.verdicts.seed_plans import seeds_to_find, smallest_difference
 
 LOOKS = (4, 8, 16)
 

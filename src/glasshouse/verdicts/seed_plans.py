@@ -4,8 +4,8 @@
 from an earlier study for example. Knows nothing about runs.
 """
 
-from glasshouse.metrics import sequential_tests, statistics
-from glasshouse.metrics.sequential_tests import Looks
+from glasshouse.verdicts import sequential_tests, statistics
+from glasshouse.verdicts.sequential_tests import Looks
 
 
 def smallest_difference(deviation: float, seeds: int, arms: int = 2, looks: Looks = (), alpha: float = 0.05) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from glasshouse.metrics.mean_intervals import LEAST_UNITS, NO_MEAN, mean, mean_of_pairs, share
+from glasshouse.verdicts.mean_intervals import LEAST_UNITS, NO_MEAN, mean, mean_of_pairs, share
 
 
 def test_a_share_has_the_wilson_interval() -> None:

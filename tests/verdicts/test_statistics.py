@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from glasshouse.metrics import statistics
-from glasshouse.metrics.skewness import sample_skewness
+from glasshouse.verdicts import statistics
+from glasshouse.verdicts.skewness import sample_skewness
 
 pytestmark = pytest.mark.filterwarnings("error")
 

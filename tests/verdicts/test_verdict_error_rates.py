@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glasshouse.metrics import statistics
-from glasshouse.metrics.verdicts import VerdictRule, judge
+from glasshouse.verdicts import statistics
+from glasshouse.verdicts.verdict import VerdictRule, judge
 
 pytestmark = pytest.mark.filterwarnings("error")
 

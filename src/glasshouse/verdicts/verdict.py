@@ -15,8 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from glasshouse.formatting import about, rounded
-from glasshouse.metrics import sequential_tests, skewness, statistics
-from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.verdicts import sequential_tests, skewness, statistics
 
 NAN = float("nan")
 BySeed = Mapping[int, float]
@@ -48,20 +47,15 @@ class VerdictRule:
 
     def __post_init__(self) -> None:
         if not SMALLEST_ALPHA <= self.alpha < 0.5:
-            raise SpecError(
-                "bad-alpha", f"alpha={self.alpha} is not between {SMALLEST_ALPHA:g} and 0.5; choose for example 0.05"
-            )
+            raise ValueError(f"alpha={self.alpha} is not between {SMALLEST_ALPHA:g} and 0.5; choose for example 0.05")
         for name, value in (("margin", self.margin), ("spread", self.spread)):
             if value is not None and not 0 < value <= LARGEST_MARGIN:
-                raise SpecError(
-                    "bad-margin",
-                    f"{name}={value:g} is not above 0 and at most {LARGEST_MARGIN:g}; choose the smallest difference that "
-                    "would matter",
+                raise ValueError(
+                    f"{name}={value:g} is not between 0 and {LARGEST_MARGIN:g}; choose the smallest difference that matters"
                 )
         if self.looks and (self.looks[0] < 2 or list(self.looks) != sorted(set(self.looks))):
-            raise SpecError(
-                "bad-looks",
-                f"looks={self.looks} must be increasing numbers of seeds, the first at least 2; choose for example 4, 8, 12",
+            raise ValueError(
+                f"looks={self.looks} are not increasing numbers of seeds from 2 on; choose for example 4, 8, 12"
             )
 
 
@@ -104,8 +98,7 @@ def summarise(values: Sequence[float], alpha: float = 0.05) -> Summary:
     """Summarise the finite values of one arm. With one seed, standard deviation and confidence interval are NaN."""
     finite = np.array([value for value in values if math.isfinite(value)])
     if not len(finite):
-        raise DataError(
-            "all-diverged",
+        raise ValueError(
             f"all {len(values)} seeds diverged, so there is no value to summarise; find out why they diverged",
         )
     if len(finite) == 1:

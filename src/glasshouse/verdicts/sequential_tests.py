@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from glasshouse.metrics import skewness
+from glasshouse.verdicts import skewness
 
 Array = NDArray[np.float64]
 Looks = tuple[int, ...]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from glasshouse.metrics import skewness, statistics
+from glasshouse.verdicts import skewness, statistics
 
 pytestmark = pytest.mark.filterwarnings("error")
 

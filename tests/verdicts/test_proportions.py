@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from glasshouse.metrics.proportions import binomial_interval, from_questions, largest_unseen_share, sign_flip_p
+from glasshouse.verdicts.proportions import binomial_interval, from_questions, largest_unseen_share, sign_flip_p
 
 
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))

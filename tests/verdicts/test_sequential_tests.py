@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from glasshouse.metrics import sequential_tests
+from glasshouse.verdicts import sequential_tests
 
 pytestmark = pytest.mark.filterwarnings("error")
 
