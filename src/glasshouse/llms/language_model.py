@@ -142,7 +142,8 @@ class ContinuingModel(ABC):
             try:
                 piece = next(pieces)
             except StopIteration as end:
-                return Reply(text, *end.value, time.perf_counter() - start)
+                finish, prompt_tokens, answer_tokens = end.value
+                return Reply(text, finish, prompt_tokens, answer_tokens, time.perf_counter() - start)
             new = piece if text or not strip else piece.lstrip()
             text += new
             if new:

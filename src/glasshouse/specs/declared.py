@@ -46,7 +46,8 @@ def settings_class(part: Any, section: str = "") -> type:
 
 def read_settings(settings: type[Settings], own: Mapping[str, Any]) -> Settings:
     """An instance of a declared dataclass: values from a table's `own`, and defaults for the others."""
-    return settings(**{name: own[name] for name in spec_fields.fields(settings) if name in own})
+    declared: type = settings
+    return settings(**{name: own[name] for name in spec_fields.fields(declared) if name in own})
 
 
 def settings_of(part: Any, own: Mapping[str, Any]) -> Any:
