@@ -1,5 +1,6 @@
 """Does another checkout give the same results? Runs and a study with fixed seeds, compared bit for bit.
 
+    python benchmarks/same_results.py --smoke
     git worktree add ../before COMMIT
     python benchmarks/same_results.py record --source ../before/src --output before.json
     python benchmarks/same_results.py record --output after.json
@@ -67,7 +68,8 @@ MEASURED = ("seconds", "per_second", "memory", "time")
 def main() -> None:
     """Record or compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser.add_argument("--smoke", action="store_true", help="record one run of this checkout, and compare it with itself")
+    commands = parser.add_subparsers(dest="command")
     recording = commands.add_parser("record")
     recording.add_argument("--source", type=Path, default=SOURCE, help="the folder src of a checkout")
     recording.add_argument("--output", type=Path, required=True)
@@ -75,6 +77,9 @@ def main() -> None:
     comparing = commands.add_parser("compare")
     comparing.add_argument("records", type=Path, nargs=2)
     options = parser.parse_args()
+    if options.smoke:
+        recorded = record(SOURCE, ["demo"])
+        sys.exit(compare(recorded, recorded))
     if options.command == "record":
         options.output.write_text(json.dumps(record(options.source.resolve(), options.only), indent=1))
     else:
@@ -100,7 +105,7 @@ def record(source: Path, only: list[str] | None) -> dict[str, Any]:
 
 def _run(source: Path, folder: Path, words: list[str]) -> dict[str, str]:
     """Run a command; empty if it succeeded."""
-    environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1", "GLASSHOUSE_RUNS": str(folder / "runs")}
     command = [sys.executable, "-c", COMMAND, *words, "--device", "cpu"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return {"error": done.stderr.strip()[-300:]} if done.returncode else {}

@@ -15,6 +15,7 @@ import torch
 
 from glasshouse import parts
 from glasshouse.inspection.capture import capture
+from glasshouse.specs.errors import GlasshouseError
 from tests import needs
 
 from .cli.program import SMALL, call, environment, finish, refused, some_text, start, worked
@@ -64,7 +65,7 @@ def test_a_run_with_it_trains(installed: Path, runs: Path, tmp_path: Path) -> No
 
 def test_without_the_package_its_word_is_refused(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(some_text())
-    refused(call(*TRAIN), "unknown-word", "model.attention='cosine'", "dot-product")
+    refused(call(*TRAIN), GlasshouseError, "model.attention='cosine'", "dot-product")
     assert not runs.exists()
 
 

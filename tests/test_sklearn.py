@@ -20,7 +20,7 @@ from sklearn.utils import estimator_checks
 
 import glasshouse
 from glasshouse.sklearn import TextClassifier, TextFeatures
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from tests.refusals import refused
 
 WORDS = {"fruit": ["apple", "pear", "plum"], "tool": ["saw", "drill", "rasp"]}
@@ -148,7 +148,7 @@ def test_a_temporary_folder_goes_with_its_classifier(tmp_path):
     assert not path.exists()
     assert len(other.predict(texts)) == 12
     shutil.rmtree(Path(other.run_folder_).parent)
-    with refused("unknown-run"):
+    with refused(RunError):
         TextClassifier.predict(unloaded(other), texts)
 
 
@@ -162,21 +162,21 @@ def test_what_was_not_fitted_or_cannot_be_is_refused(fitted):
     texts, classes = rows(12)
     with pytest.raises(NotFittedError):
         TextClassifier().predict(texts)
-    with refused("one-text"):
+    with refused(GlasshouseError):
         fitted.predict("saw")
-    with refused("wrong-type", "X[1]"):
+    with refused(GlasshouseError, "X[1]"):
         fitted.predict(["saw", 3])
     with pytest.raises(ValueError, match="inconsistent numbers"):
         TextClassifier(**TINY).fit(texts, classes[:-1])
     with pytest.raises(ValueError, match="Unknown label type"):
         TextClassifier(**TINY).fit(texts, np.linspace(0.1, 0.9, 12))
-    with refused("one-class"):
+    with refused(DataError):
         TextClassifier(**TINY).fit(texts, ["fruit"] * 12)
-    with refused("wrong-task", "task='classify'"):
+    with refused(GlasshouseError, "task='classify'"):
         TextClassifier("masked-model").fit(texts, classes)
-    with refused("bad-option", "'balanced'"):
+    with refused(GlasshouseError, "'balanced'"):
         TextClassifier(class_weight="even").fit(texts, classes)
-    with refused("unknown-label", "'bird'"):
+    with refused(GlasshouseError, "'bird'"):
         TextClassifier(class_weight={"bird": 2}).fit(texts, classes)
     failed = TextClassifier(**TINY)
     with pytest.raises(DataError):
@@ -216,7 +216,7 @@ def test_features_of_a_frozen_run(fitted):
     assert features.get_feature_names_out().shape == (16,)
     pipeline = make_pipeline(features, LogisticRegression())
     assert cross_val_score(pipeline, texts, classes, cv=2).min() > 0.9
-    with refused("unknown-run"):
+    with refused(RunError):
         TextFeatures("nothing-of-the-kind").fit(texts)
-    with refused("unknown-word"):
+    with refused(GlasshouseError):
         TextFeatures(fitted.run_folder_, pooling="middle").fit(texts)

@@ -14,8 +14,8 @@ import glasshouse
 SOURCE = Path(glasshouse.__file__).parent
 # The claims get a package of their own, so they are not counted.
 MOST = {
-    "lines": 80_304,
-    "files": 677,
+    "lines": 79_570,
+    "files": 676,
     "public names": 134,
     "lines with Any": 986,
     "type: ignore": 148,

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from docs.generate import commands, diagrams, errors, parts, spec_fields
+from docs.generate import commands, diagrams, parts, spec_fields
 
 PAGES = {
     "pictures/compare.svg": diagrams.compare,
     "pictures/train.svg": diagrams.train,
     "reference/commands.md": commands.page,
-    "reference/errors.md": errors.page,
     "reference/parts.md": parts.page,
     "reference/spec.md": spec_fields.page,
 }

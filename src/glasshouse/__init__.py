@@ -259,7 +259,7 @@ _EXPORTS = {
     "certificates.checks": ("Check",),
     "generation.text_stream": ("Completion",),
     "launching.job_status": ("JobStatus",),
-    "pages.claim_content": ("Case",),
+    "results.claim": ("Case",),
     "runs.run": ("Run", "Translation"),
     "specs.errors": ("GlasshouseError",),
     "studies.study": ("Study",),

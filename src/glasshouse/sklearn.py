@@ -128,9 +128,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if "_cached_run" not in self.__dict__:
             if not Path(self.run_folder_).is_dir():
                 raise RunError(
-                    "unknown-run",
                     f"the run folder {self.run_folder_} of this classifier no longer exists; fit the classifier again, and "
-                    "set folder=... to keep its runs",
+                    "set folder=... to keep its runs"
                 )
             self._cached_run = Run(self.run_folder_, self.device)
         return self._cached_run
@@ -147,8 +146,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         changes = [f"{field}={value}" for field, value in parameters.items() if value is not None]
         if isinstance(self.overrides, str):
             raise SpecError(
-                "wrong-type",
-                f"overrides={self.overrides!r} is a string, not a list of strings; write overrides=[{self.overrides!r}]",
+                f"is a string, not a list of strings; write overrides=[{self.overrides!r}]", "overrides", self.overrides
             )
         # On the CPU, precision and threads do not depend on the machine, so that the same data and seed give the same
         # classifier on another. A search can use the other cores with n_jobs.
@@ -163,8 +161,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         spec = resolve_spec.spec_of(self.recipe, *self.overrides, *changes, data=data, training=training)
         if spec.task != "classify":
             raise SpecError(
-                "wrong-task",
-                f"recipe={self.recipe!r} has task={spec.task!r}; TextClassifier needs a recipe with task='classify'",
+                f"has task={spec.task!r}; TextClassifier needs a recipe with task='classify'", "recipe", self.recipe
             )
         return spec
 
@@ -175,14 +172,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(self.class_weight, str):
             if self.class_weight != "balanced":
                 raise SpecError(
-                    "bad-option",
-                    f"class_weight={self.class_weight!r} is not one of: None, 'balanced', a dictionary of weights",
+                    "is not one of: None, 'balanced', a dictionary of weights", "class_weight", self.class_weight
                 )
             return ["balanced"]
         if unknown := [label for label in self.class_weight if label not in names]:
-            raise DataError(
-                "unknown-label", f"class_weight has the key {unknown[0]!r}, which is not a class of y; use: {list(names)}"
-            )
+            raise DataError(f"class_weight has the key {unknown[0]!r}, which is not a class of y; use: {list(names)}")
         return [f"{names[label]}={float(weight)!r}" for label, weight in self.class_weight.items()]
 
     def _discard_previous_fit(self) -> None:
@@ -263,11 +257,11 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 def _texts(X: Any) -> list[str]:
     """Check the texts and strip surrounding whitespace, as reading them from a file does."""
     if isinstance(X, str):
-        raise DataError("one-text", "X is a single text; pass a list of texts")
+        raise DataError("X is a single text; pass a list of texts")
     texts = X.tolist() if hasattr(X, "tolist") else list(X)
     for index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise DataError("wrong-type", f"X[{index}] has the type {type(text).__name__}, not str; pass a sequence of str")
+            raise DataError(f"X[{index}] has the type {type(text).__name__}, not str; pass a sequence of str")
     return [text.strip() for text in texts]
 
 

@@ -36,6 +36,7 @@ SLOW = (
     "number_formats",
     "own_data",
     "replica_speed",
+    "same_results",
     "serving",
     "step_profile",
     "time_to_loss",

@@ -7,6 +7,7 @@ import glasshouse
 from glasshouse.claims import record
 from glasshouse.claims.claim import GROUPS
 from glasshouse.specs import catalogue
+from glasshouse.specs.errors import RunError
 from tests.refusals import refused
 
 RECORD = Path("record")
@@ -65,7 +66,7 @@ def test_earlier_trials_are_listed(made_up):
 
 
 def test_a_folder_without_a_record_is_refused(tmp_path):
-    with refused("not-a-record", str(tmp_path)):
+    with refused(RunError, str(tmp_path)):
         glasshouse.check_claims(tmp_path)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from glasshouse.claims import registration
 from glasshouse.claims.rules import lower
+from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from tests.claims.made_up_claim import MadeUpClaim
 from tests.refusals import refused
 
@@ -38,16 +39,16 @@ def test_the_digest_covers_the_plan_and_not_the_seeds(plan, made_up, monkeypatch
 def test_a_changed_file_is_refused(plan):
     table = registration.to_json(plan)
     table["parts"][0]["margin"] = 9.0
-    with refused("changed-registration", "here"):
+    with refused(DataError, "here"):
         registration.from_json(table, "here")
     for broken in ({}, {**table, "parts": 3}, {**table, "format": "x"}, {**table, "more": 1}):
-        with refused("unreadable-registration", "here"):
+        with refused(DataError, "here"):
             registration.from_json(broken, "here")
-    with refused("newer-format", "99"):
+    with refused(GlasshouseError, "99"):
         registration.from_json({**table, "format": 99}, "here")
 
 
 def test_a_part_must_compare_what_is_measured(made_up, monkeypatch):
     monkeypatch.setattr(MadeUpClaim, "parts", (lower("nothing", "none", 0.1),))
-    with refused("unknown-quantity", "nothing"):
+    with refused(RunError, "nothing"):
         registration.register("made-up", MadeUpClaim(), 1)

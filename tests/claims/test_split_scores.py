@@ -8,6 +8,7 @@ import pytest
 from glasshouse.claims import split_scores
 from glasshouse.claims.bench import Bench
 from glasshouse.claims.claim import Series
+from glasshouse.specs.errors import RunError
 from tests.refusals import refused
 
 STUDY = SimpleNamespace(
@@ -42,7 +43,7 @@ def test_rows_are_computed_once_for_each_arm(bench):
 
 def test_an_arm_that_diverged_in_every_seed_is_refused(bench, monkeypatch):
     monkeypatch.setattr(Bench, "finished_runs", lambda self, study, arm: [])
-    with refused("all-diverged", "arm", "study"):
+    with refused(RunError, "arm", "study"):
         split_scores.cached_rows(bench, STUDY, "arm", "rows", lambda run: {})
 
 

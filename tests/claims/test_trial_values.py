@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from glasshouse.claims import trial_values
 from glasshouse.results.claim import Measured, Series
+from glasshouse.specs.errors import DataError
 from tests.refusals import refused
 
 numbers = st.floats(allow_infinity=True, allow_nan=True)
@@ -38,5 +39,5 @@ def test_binary_items_are_one_string_of_digits():
 
 def test_what_is_not_a_table_of_values_is_refused():
     for broken in ({}, {"series": 3}, {"series": {"a": {"values": {"x": 1}}}}):
-        with refused("unreadable-values", "here"):
+        with refused(DataError, "here"):
             trial_values.from_json(broken, "here")

@@ -11,7 +11,7 @@ import glasshouse
 from glasshouse.claims import trials
 from glasshouse.claims.claim import Measurements
 from glasshouse.results.claim import Case, Series
-from glasshouse.specs.errors import Interrupted
+from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from tests.claims.made_up_claim import MadeUpClaim
 from tests.refusals import refused
 
@@ -106,7 +106,7 @@ def test_an_interrupted_trial_names_the_command_that_continues_it(made_up, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(MadeUpClaim, "measure", interrupt)
-        with refused("interrupted", "--seeds") as stopped:
+        with refused(Interrupted, "--seeds") as stopped:
             glasshouse.try_claim("made-up", seeds=2, device="cpu")
     assert stopped.value.exit_status == 143
     assert "resume" not in str(stopped.value)
@@ -119,7 +119,7 @@ def test_missing_data_are_named_and_nothing_kept_is_lost(made_up, monkeypatch):
     case = glasshouse.try_claim("made-up", device="cpu")
     monkeypatch.setattr(MadeUpClaim, "needs", ("speeches",))
     monkeypatch.delenv("GLASSHOUSE_DATA", raising=False)
-    with refused("missing-data", "speeches", "GLASSHOUSE_DATA=FOLDER glasshouse claim made-up"):
+    with refused(RunError, "speeches", "GLASSHOUSE_DATA=FOLDER glasshouse claim made-up"):
         glasshouse.try_claim("made-up", device="cpu")
     assert listed_case().verdict == case.verdict
     assert "GLASSHOUSE_DATA=FOLDER" in listed_case().missing
@@ -127,13 +127,13 @@ def test_missing_data_are_named_and_nothing_kept_is_lost(made_up, monkeypatch):
 
 def test_what_is_refused(made_up, monkeypatch):
     for seeds in ("0", "1", "x", "8,4", "", "100000"):
-        with refused("bad-looks", f"--seeds={seeds}"):
+        with refused(SpecError, f"seeds='{seeds}'"):
             glasshouse.try_claim("made-up", seeds=seeds)
-    with refused("nothing-to-replicate", "made-up"):
+    with refused(RunError, "made-up"):
         glasshouse.try_claim("made-up", replicate=True)
     monkeypatch.setattr(MadeUpClaim, "measure", lambda self, bench: Measurements({"other": Series({})}))
-    with refused("unknown-quantity", "other"):
+    with refused(RunError, "other"):
         glasshouse.try_claim("made-up", device="cpu")
     (FOLDER / "trial-1" / "registration.json").write_text("{")
-    with refused("unreadable-trial", "registration.json"):
+    with refused(RunError, "registration.json"):
         trials.read_trials("made-up")

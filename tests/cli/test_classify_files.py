@@ -10,6 +10,7 @@ import pytest
 
 import glasshouse
 from glasshouse.runs import text_predictions
+from glasshouse.specs.errors import DataError, GlasshouseError
 
 from .program import call, folders, refused, worked
 
@@ -71,9 +72,9 @@ def test_texts_come_from_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("baa\n"))
     assert json.loads(classify("-", "--json"))["text"] == "baa"
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    refused(call("classify", "classifier", "-", "--device", "cpu"), "no-texts")
+    refused(call("classify", "classifier", "-", "--device", "cpu"), DataError)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ba\xff\n")))
-    refused(call("classify", "classifier", "-", "--device", "cpu"), "not-utf-8")
+    refused(call("classify", "classifier", "-", "--device", "cpu"), DataError)
 
 
 @pytest.mark.usefixtures("classifiers")
@@ -82,7 +83,7 @@ def test_a_column_of_a_table_is_read(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"number": 1, "body": "ba, ba"}\n{"number": 2, "body": "do do do do"}\n')
     for name in ("rows.csv", "rows.jsonl"):
         assert [row["text"] for row in rows_of(classify("--file", name, "--field", "body"))] == ["ba, ba", "do do do do"]
-    message = refused(call("classify", "classifier", "--file", "rows.csv", "--field", "title"), "missing-column", "--field")
+    message = refused(call("classify", "classifier", "--file", "rows.csv", "--field", "title"), DataError, "--field")
     assert "data.field" not in message
 
 
@@ -92,7 +93,7 @@ def test_pairs_are_two_columns_of_a_table(tmp_path: Path) -> None:
     found = worked(call("classify", "pair-classifier", "--file", "pairs.csv", "--device", "cpu")).out
     assert [(row["text"], row["second"]) for row in rows_of(found)] == [("baa", "bab"), ("doa", "dob")]
     (tmp_path / "lines.txt").write_text("baa\n")
-    refused(call("classify", "pair-classifier", "--file", "lines.txt", "--device", "cpu"), "pairs-need-a-table")
+    refused(call("classify", "pair-classifier", "--file", "lines.txt", "--device", "cpu"), DataError)
 
 
 @pytest.mark.usefixtures("classifiers")
@@ -105,11 +106,11 @@ def test_a_failure_in_the_middle_leaves_no_file(tmp_path: Path, monkeypatch: pyt
     def fail(self, *arguments):
         calls.append(1)
         if len(calls) == 2:
-            raise glasshouse.GlasshouseError("bad-option", "no more")
+            raise glasshouse.GlasshouseError("no more")
         return real(self, *arguments)
 
     monkeypatch.setattr(glasshouse.Run, "predict", fail)
-    refused(call("classify", "classifier", "--file", "lines.txt", "--output", "out.csv", "--overwrite"), "bad-option")
+    refused(call("classify", "classifier", "--file", "lines.txt", "--output", "out.csv", "--overwrite"), GlasshouseError)
     assert (tmp_path / "out.csv").read_text() == "old"
     assert not [name for name in folders(tmp_path) if name.endswith(".tmp")]
 
@@ -136,14 +137,14 @@ def test_wrong_options_are_refused(tmp_path: Path, run: Path) -> None:
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "empty.csv").write_text("text\n")
     with_file = ("classify", "classifier", "--file", "lines.txt")
-    refused(call(*with_file, "a text"), "texts-or-file")
-    refused(call(*with_file, "--second", "a text"), "texts-or-file")
-    refused(call(*with_file, "--output", "out.csv", "--json"), "bad-option")
-    refused(call(*with_file, "--output", "out.txt"), "wrong-suffix", "out.txt")
-    refused(call(*with_file, "--output", "none/out.csv"), "missing-folder")
-    refused(call("classify", "classifier", "a text", "--output", "out.csv"), "needs-file")
-    refused(call("classify", "classifier", "--file", "none.txt"), "unreadable-file", "none.txt")
-    refused(call("classify", "classifier", "--file", "empty.txt"), "empty-file")
-    refused(call("classify", "classifier", "--file", "empty.csv"), "no-rows")
-    refused(call("classify", run.name, "--file", "lines.txt"), "not-a-classifier")
-    refused(call("classify", "classifier", "--file", "empty.csv", "--output", "empty.csv"), "output-is-input")
+    refused(call(*with_file, "a text"), GlasshouseError)
+    refused(call(*with_file, "--second", "a text"), GlasshouseError)
+    refused(call(*with_file, "--output", "out.csv", "--json"), GlasshouseError)
+    refused(call(*with_file, "--output", "out.txt"), GlasshouseError, "out.txt")
+    refused(call(*with_file, "--output", "none/out.csv"), GlasshouseError)
+    refused(call("classify", "classifier", "a text", "--output", "out.csv"), GlasshouseError)
+    refused(call("classify", "classifier", "--file", "none.txt"), GlasshouseError, "none.txt")
+    refused(call("classify", "classifier", "--file", "empty.txt"), GlasshouseError)
+    refused(call("classify", "classifier", "--file", "empty.csv"), DataError)
+    refused(call("classify", run.name, "--file", "lines.txt"), GlasshouseError)
+    refused(call("classify", "classifier", "--file", "empty.csv", "--output", "empty.csv"), GlasshouseError)

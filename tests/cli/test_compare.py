@@ -12,6 +12,7 @@ import torch
 import glasshouse
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs import resolve_spec
+from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.studies import run_queue
 from glasshouse.training import cost_plan
 from glasshouse.training.job import Job
@@ -157,7 +158,7 @@ def test_until_decided(short_text: Path) -> None:
     word = comparison["arms"][1]["difference"]["word"]
     assert word == "better" if len(seeds) < 7 else word in ("better", "undecided")
     assert "done" in worked(call("studies")).out
-    refused(compare(short_text, *words[:-2], "--seeds", "9", "--name", "growing"), "bad-seeds", "--seeds", "--until-decided")
+    refused(compare(short_text, *words[:-2], "--seeds", "9", "--name", "growing"), SpecError, "--seeds", "--until-decided")
     worked(call("compare", "--replicate", "growing", *ALONE))
     seeds = results(Path("studies/growing-replication"))["arms"][0]["seeds"]
     assert seeds == list(range(7, 7 + len(seeds)))
@@ -294,7 +295,7 @@ def test_items_are_a_sample_too(labelled_rows: Path) -> None:
     values = [comparison["arms"][arm]["values"][seed] for arm in (0, 1) for seed in ("0", "1", "2")]
     assert [np.load(file)["loss"].mean() for file in stored] == pytest.approx(values, rel=1e-5)
     assert "--items" in comparison["command"]
-    refused(call("compare", "classifier", *words, *options[:-3], "--name", "rows"), "study-exists", "items")
+    refused(call("compare", "classifier", *words, *options[:-3], "--name", "rows"), RunError, "items")
 
 
 def test_a_registered_study_takes_no_other_seeds(short_text: Path) -> None:
@@ -305,18 +306,18 @@ def test_a_registered_study_takes_no_other_seeds(short_text: Path) -> None:
     assert registered["digest"] in outcome.out
     assert registered["digest"] in outcome.err.partition("seed 0")[0], "announced before the first run"
     assert registered["digest"] in Path("studies/fixed/report.html").read_text()
-    refused(compare(short_text, *words, "--seeds", "3"), "registered-seeds", "2", "--until-decided", "--replicate")
-    refused(compare(short_text, *words, "--seeds", "2", "--margin", "1"), "study-exists", "margin")
+    refused(compare(short_text, *words, "--seeds", "3"), SpecError, "2", "--until-decided", "--replicate")
+    refused(compare(short_text, *words, "--seeds", "2", "--margin", "1"), RunError, "margin")
     worked(compare(short_text, *words, "--seeds", "2"))
     assert json.loads(Path("studies/fixed/study.json").read_text())["registered"] == registered
     table = json.loads(Path("studies/fixed/study.json").read_text())
     Path("studies/fixed/study.json").write_text(json.dumps({**table, "rule": {**table["rule"], "alpha": 0.2}}))
-    refused(call("resume", "fixed", "--device", "cpu"), "registration-changed", registered["digest"][:12])
+    refused(call("resume", "fixed", "--device", "cpu"), RunError, registered["digest"][:12])
 
 
 def test_a_study_with_runs_is_not_registered(study: Path, short_text: Path) -> None:
     words = (POSITIONS, "--seeds", "3", "--name", "positions", "--register")
-    refused(compare(short_text, *words), "registered-too-late", "positions")
+    refused(compare(short_text, *words), SpecError, "positions")
     assert "registered" not in json.loads((study / "study.json").read_text())
 
 
@@ -353,11 +354,11 @@ def test_the_power_of_the_seeds_is_announced_before_the_first_run(short_text: Pa
 
 
 def test_the_question_of_a_replication_cannot_be_changed(study: Path, short_text: Path) -> None:
-    refused(call("compare", "--replicate", "positions", POSITIONS, *ALONE), "replicates-as-it-was", POSITIONS)
-    refused(call("compare", "--replicate", "positions", "--margin", "1", *ALONE), "replicates-as-it-was", "--margin 1")
-    refused(call("compare", "--replicate", "positions", "--seeds", "1,9", *ALONE), "seed-used-before", "1")
-    refused(call("compare", "--replicate", "nowhere", *ALONE), "unknown-study", "'nowhere'")
-    refused(call("compare", "--replicate", "positions", "--name", "positions", *ALONE), "study-exists")
+    refused(call("compare", "--replicate", "positions", POSITIONS, *ALONE), SpecError, POSITIONS)
+    refused(call("compare", "--replicate", "positions", "--margin", "1", *ALONE), SpecError, "--margin 1")
+    refused(call("compare", "--replicate", "positions", "--seeds", "1,9", *ALONE), SpecError, "1")
+    refused(call("compare", "--replicate", "nowhere", *ALONE), RunError, "'nowhere'")
+    refused(call("compare", "--replicate", "positions", "--name", "positions", *ALONE), RunError)
     assert [path.name for path in Path("studies").iterdir()] == ["positions"]
 
 

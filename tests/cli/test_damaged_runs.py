@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.specs.errors import GlasshouseError, RunError, SpecError
+
 from .conftest import STEPS
 from .program import (
     call,
@@ -67,7 +69,7 @@ def test_a_damaged_checkpoint(run: Path, finished: Path, name: str, damage: Call
 def test_every_checkpoint_damaged(run: Path, finished: Path) -> None:
     for checkpoint in checkpoints(run):
         truncate_file(checkpoint / "model.safetensors")
-    refused(call("sample", "tiny"), "no-checkpoint")
+    refused(call("sample", "tiny"), RunError)
     worked(resume())
     assert weights(run) == weights(finished)
     assert losses(run) == losses(finished)
@@ -93,8 +95,8 @@ def test_a_checkpoint_of_another_model(run: Path, runs: Path, text: Path) -> Non
     shutil.copytree(checkpoints(runs / "wider")[-1], run / "checkpoints" / "step-00000008")
     # It is whole, so nothing is deleted; the message says which folder does not fit, and how.
     change_facts(run, status="training")
-    refused(resume(), "wrong-tensor-shape", "step-00000008")
-    refused(call("sample", "tiny"), "wrong-tensor-shape")
+    refused(resume(), GlasshouseError, "step-00000008")
+    refused(call("sample", "tiny"), GlasshouseError)
 
 
 def test_a_foreign_folder_among_the_checkpoints(run: Path, finished: Path) -> None:
@@ -122,20 +124,20 @@ def test_the_best_checkpoint_damaged_before_the_end(run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "code"),
+    ("content", "kind"),
     [
-        (b"", "empty-spec"),
-        (b"[model", "not-toml"),
-        (b"\xff\xff", "unreadable-spec"),
-        (b"[model]\nwidth = -5", "out-of-range"),
-        (b"[model]\nunheard = 1", "unknown-field"),
+        (b"", GlasshouseError),
+        (b"[model", SpecError),
+        (b"\xff\xff", SpecError),
+        (b"[model]\nwidth = -5", GlasshouseError),
+        (b"[model]\nunheard = 1", GlasshouseError),
     ],
     ids=repr,
 )
-def test_a_damaged_spec(run: Path, content: bytes, code: str) -> None:
+def test_a_damaged_spec(run: Path, content: bytes, kind: type[GlasshouseError]) -> None:
     (run / "spec.toml").write_bytes(content)
     for command in ("resume", "sample", "evaluate", "report"):
-        refused(call(command, "tiny"), code, "spec.toml")
+        refused(call(command, "tiny"), kind, "spec.toml")
     # The list reads the file and builds no model: it finds what is no TOML, and leaves the rest to who opens the run.
     listed = worked(call("runs")).out
     assert "tiny" in listed
@@ -146,7 +148,7 @@ def test_a_damaged_spec(run: Path, content: bytes, code: str) -> None:
 def test_a_damaged_record(run: Path, content: bytes) -> None:
     (run / "run.json").write_bytes(content)
     for command in ("resume", "sample", "evaluate", "report"):
-        refused(call(command, "tiny"), "not-a-run", "run.json")
+        refused(call(command, "tiny"), GlasshouseError, "run.json")
     assert "damaged" in worked(call("runs")).out
 
 
@@ -154,7 +156,7 @@ def test_a_damaged_record(run: Path, content: bytes) -> None:
 def test_a_damaged_tokenizer(run: Path, content: bytes) -> None:
     (run / "tokenizer.json").write_bytes(content)
     for command in ("resume", "sample", "evaluate", "report"):
-        refused(call(command, "tiny"), "not-a-tokenizer", "tokenizer.json")
+        refused(call(command, "tiny"), GlasshouseError, "tokenizer.json")
 
 
 def test_a_metric_log_with_a_cut_last_line(run: Path, finished: Path) -> None:

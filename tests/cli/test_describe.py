@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.data.sources.scenes import pictures
+from glasshouse.specs.errors import GlasshouseError
 
 from .program import call, refused, worked
 
@@ -32,5 +33,5 @@ def test_pictures_are_described_and_drawn(tmp_path: Path, monkeypatch: pytest.Mo
     assert "<svg" in image.read_text()
     found = json.loads(worked(call("describe", "tiny", "3", "--json", "--device", "cpu")).out)
     assert found[0]["caption"] == pictures.make_document("test", 3).text
-    refused(call("describe", "tiny", "9", "--device", "cpu"), "unknown-picture")
-    refused(call("describe", "tiny", "missing.png", "--device", "cpu"), "unreadable-file", "missing.png")
+    refused(call("describe", "tiny", "9", "--device", "cpu"), GlasshouseError)
+    refused(call("describe", "tiny", "missing.png", "--device", "cpu"), GlasshouseError, "missing.png")

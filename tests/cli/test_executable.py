@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.specs.errors import SpecError
+
 from .program import (
     EXECUTABLE,
     TWO_STEPS,
@@ -123,7 +125,7 @@ def test_freed_memory_is_kept_for_the_next_step_unless_the_user_says_otherwise(m
 
 
 def test_the_executable_refuses_without_a_traceback(runs: Path) -> None:
-    refused(finish(start("recipes", "demo-ml")), "unknown-recipe")
+    refused(finish(start("recipes", "demo-ml")), SpecError)
     assert folders(runs) == []
 
 

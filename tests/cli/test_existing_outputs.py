@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.specs.errors import GlasshouseError
+
 from .program import call, refused, worked
 
 # Commands whose output is a file of the user. Not among them: `chat` appends, `grid` and `debate` continue a folder, `claims
@@ -34,14 +36,14 @@ COMMANDS = {
 def test_a_file_is_kept_unless_overwrite_is_given(command: str, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     words = [*command.split(), *COMMANDS[command], "--output", "mine.txt"]
-    refused(call(*words), "output-exists", "mine.txt", "--overwrite")
-    assert "output-exists" not in call(*words, "--overwrite").err
+    refused(call(*words), GlasshouseError, "mine.txt", "--overwrite")
+    assert "--overwrite" not in call(*words, "--overwrite").err
     assert (tmp_path / "mine.txt").read_text() == "mine", "and a command that fails keeps it in any case"
 
 
 def test_a_card_is_made_again(run: Path, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
-    refused(call("card", "tiny", "--output", "README.md"), "output-exists")
+    refused(call("card", "tiny", "--output", "README.md"), GlasshouseError)
     assert (tmp_path / "README.md").read_text() == "mine"
     worked(call("card", "tiny", "--output", "README.md", "--overwrite"))
     assert (tmp_path / "README.md").read_text() == worked(call("card", "tiny")).out
@@ -51,4 +53,4 @@ def test_the_file_that_is_read_is_never_replaced(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     (tmp_path / "mine.csv").write_text("text\na\n")
     for option in ((), ("--overwrite",)):
-        refused(call("classify", "none", "--file", "mine.csv", "--output", "mine.csv", *option), "output-is-input")
+        refused(call("classify", "none", "--file", "mine.csv", "--output", "mine.csv", *option), GlasshouseError)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import glasshouse
+from glasshouse.specs.errors import CannotExport, GlasshouseError, RunError
 from tests import needs
 
 from .program import (
@@ -17,14 +18,14 @@ def test_mistakes_of_export(llama_run: str, huggingface_folder: Path, tmp_path: 
     needs.package("gguf")
     refused(
         call("export", llama_run, "--to", "huggingface", "--output", str(huggingface_folder)),
-        "output-exists",
+        GlasshouseError,
         str(huggingface_folder),
     )
     worked(call("export", llama_run, "--to", "gguf", "--output", str(tmp_path / "one.gguf")))
-    refused(call("export", llama_run, "--to", "gguf", "--output", str(tmp_path / "one.gguf")), "output-exists")
-    refused(call("export", llama_run, "--to", "gguf", "--output", "."), "output-exists")
-    refused(call("export", llama_run, "--to", "gguf", "--output", str(tmp_path / "nowhere" / "one.gguf")), "missing-folder")
-    refused(call("export", "nobody", "--to", "gguf", "--output", "a.gguf"), "unknown-run")
+    refused(call("export", llama_run, "--to", "gguf", "--output", str(tmp_path / "one.gguf")), GlasshouseError)
+    refused(call("export", llama_run, "--to", "gguf", "--output", "."), GlasshouseError)
+    refused(call("export", llama_run, "--to", "gguf", "--output", str(tmp_path / "nowhere" / "one.gguf")), GlasshouseError)
+    refused(call("export", "nobody", "--to", "gguf", "--output", "a.gguf"), RunError)
     assert call("export", llama_run, "--to", "pickle", "--output", "a").code == 2
     worked(
         train(
@@ -36,7 +37,7 @@ def test_mistakes_of_export(llama_run: str, huggingface_folder: Path, tmp_path: 
         )
     )
     for form in ("huggingface", "gguf"):
-        refused(call("export", "alibi", "--to", form, "--output", str(tmp_path / form)), "no-fitting-architecture")
+        refused(call("export", "alibi", "--to", form, "--output", str(tmp_path / form)), CannotExport)
         assert not (tmp_path / form).exists()
 
 

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from glasshouse.specs.errors import DataError, GlasshouseError
+
 from .program import (
     call,
     refused,
@@ -21,10 +23,10 @@ def test_features_tell_what_they_can(masked_run: Path, labelled_rows: Path) -> N
     )
     assert found["rows"] == {"train": 30, "validation": 12, "test": 12}
     assert 0 <= found["verdicts"][0]["metrics"]["test"]["accuracy"] <= 1
-    refused(call("features", str(masked_run), "--task", "state-of-the-union"), "source-lacks-column")
-    refused(call("features", str(masked_run), "--task", "nowhere.tsv"), "unknown-data", "'nowhere.tsv'")
+    refused(call("features", str(masked_run), "--task", "state-of-the-union"), DataError)
+    refused(call("features", str(masked_run), "--task", "nowhere.tsv"), DataError, "'nowhere.tsv'")
     refused(
         call("features", str(masked_run), "--task", str(labelled_rows), "--pooling", "middle"),
-        "unknown-word",
-        "pooling='middle'",
+        GlasshouseError,
+        "--pooling=middle",
     )

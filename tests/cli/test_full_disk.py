@@ -1,5 +1,6 @@
 """A disk that is full or read-only: the error is clear, and training can be resumed when there is space."""
 
+import gc
 import os
 import resource
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.specs.errors import GlasshouseError, RunError
 from tests import needs
 
 from .conftest import STEPS
@@ -39,6 +41,7 @@ def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
         needs.skip("root")
     monkeypatch.setenv("GLASSHOUSE_RUNS", str(folder))
     yield folder
+    gc.collect()  # what an error still refers to may hold files open
     subprocess.run(["umount", folder], check=True)
 
 
@@ -47,7 +50,7 @@ def make_room(disk: Path) -> None:
 
 
 def test_the_disk_is_full_while_training(small_disk: Path, text: Path, finished: Path) -> None:
-    refused(train(*STEPS, f"data.files={text}"), "cannot-save-checkpoint")
+    refused(train(*STEPS, f"data.files={text}"), RunError)
     run = small_disk / "tiny"
     stands = [path.name for path in checkpoints(run)]
     assert 0 < len(stands) < 4
@@ -66,7 +69,7 @@ def test_the_disk_is_full_from_the_start(small_disk: Path, finished: Path, left:
     before = weights(run)
     free = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize - left))
-    refused(resume(), "cannot-save-checkpoint" if left else "cannot-use-file", "No space left", "tiny")
+    refused(resume(), RunError if left else OSError, "No space left", "tiny")
     assert weights(run) == before
     (small_disk / "ballast").unlink()
     make_room(small_disk)
@@ -78,7 +81,7 @@ def test_the_disk_is_full_from_the_start(small_disk: Path, finished: Path, left:
 def test_no_room_for_a_new_run(small_disk: Path, text: Path) -> None:
     free = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize))
-    refused(train_on_file(str(text)), "cannot-write")
+    refused(train_on_file(str(text)), GlasshouseError)
     assert folders(small_disk) == ["ballast"]
 
 
@@ -93,7 +96,7 @@ def test_a_disk_that_is_read_only(small_disk: Path, finished: Path, status: str)
     worked(call("sample", "tiny", "--tokens", "2"))
     worked(call("evaluate", "tiny"))
     for command in ("report", "resume"):
-        refused(call(command, "tiny"), "cannot-use-file")
+        refused(call(command, "tiny"), OSError)
 
 
 @pytest.fixture
@@ -110,7 +113,7 @@ def test_a_checkpoint_that_cannot_be_written(run: Path, finished: Path, short_fi
     short_files(30000)
     outcome = resume()
     short_files(resource.RLIM_INFINITY)
-    refused(outcome, "cannot-save-checkpoint")
+    refused(outcome, RunError)
     assert weights(run) == before
     assert list((run / "checkpoints").glob(".*")) == []
     worked(resume())

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.launching import job_folder
+from glasshouse.specs.errors import GlasshouseError, LaunchError, RunError
 
 from .program import SMALL, Outcome, call, folders, refused, some_text, worked
 
@@ -22,8 +23,8 @@ def without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_slurm_nothing_is_left_behind(runs: Path) -> None:
-    refused(call(*TRAIN, "--on", "slurm"), "no-slurm", "sinfo")
-    refused(call("compare", "demo-lm", "model.norm=layer,rms", "--on", "slurm"), "no-slurm")
+    refused(call(*TRAIN, "--on", "slurm"), LaunchError, "sinfo")
+    refused(call("compare", "demo-lm", "model.norm=layer,rms", "--on", "slurm"), LaunchError)
     assert folders(runs) == folders(Path("jobs")) == folders(Path("studies")) == []
 
 
@@ -42,7 +43,7 @@ def test_a_text_is_prepared_by_an_array_and_a_last_job() -> None:
     assert said.count("#SBATCH --job-name=mine\n") == 2
     assert said.count(f'{Path("text.txt").absolute()} --part "$((SLURM_ARRAY_TASK_ID + 1))/1" &') == 1
     assert said.count("#SBATCH --array=0-0\n") == 1
-    refused(call(*prepare), "no-slurm", "sinfo")
+    refused(call(*prepare), LaunchError, "sinfo")
     assert folders(Path()) == ["text.txt"]
 
 
@@ -50,32 +51,32 @@ def test_a_text_that_cannot_be_prepared_is_not_queued() -> None:
     def prepare(*words: str, file: str = "text.txt") -> Outcome:
         return call("data", "prepare", file, "--on", "slurm", *words)
 
-    refused(prepare(file="none.txt"), "unreadable-file", "none.txt")
-    refused(prepare("--jobs", "2"), "bad-number-of-jobs", "--jobs=2")
-    refused(prepare("--jobs", "0"), "bad-number-of-jobs", "--jobs=0")
-    refused(prepare("--part", "1/2"), "part-or-slurm", "1/2")
-    refused(prepare("--output", "text.txt"), "output-exists", "text.txt")
-    refused(prepare("--output", "text.txt/out"), "cannot-write", "text.txt")
-    refused(prepare("--validation", "0.9"), "out-of-range", "data.validation=0.9")
-    refused(prepare("--recipe", "classifier"), "wrong-task")
-    refused(prepare("--tokenizer", "bite-pair"), "unknown-word", "byte-pair")
-    refused(prepare("--tokenizer", "none.json"), "unreadable-tokenizer", "none.json")
-    refused(prepare("--time", "soon"), "bad-time", "soon")
-    refused(prepare("--name", "a b"), "bad-name", "a b")
-    refused(call("data", "prepare", "text.txt", "--time", "1:00:00"), "needs-on-slurm", "--time")
+    refused(prepare(file="none.txt"), GlasshouseError, "none.txt")
+    refused(prepare("--jobs", "2"), LaunchError, "--jobs=2")
+    refused(prepare("--jobs", "0"), LaunchError, "--jobs=0")
+    refused(prepare("--part", "1/2"), GlasshouseError, "1/2")
+    refused(prepare("--output", "text.txt"), GlasshouseError, "text.txt")
+    refused(prepare("--output", "text.txt/out"), GlasshouseError, "text.txt")
+    refused(prepare("--validation", "0.9"), GlasshouseError, "validation=0.9")
+    refused(prepare("--recipe", "classifier"), GlasshouseError)
+    refused(prepare("--tokenizer", "bite-pair"), GlasshouseError, "byte-pair")
+    refused(prepare("--tokenizer", "none.json"), GlasshouseError, "none.json")
+    refused(prepare("--time", "soon"), LaunchError, "soon")
+    refused(prepare("--name", "a b"), RunError, "a b")
+    refused(call("data", "prepare", "text.txt", "--time", "1:00:00"), GlasshouseError, "--time")
     assert folders(Path()) == ["text.txt"]
 
 
 def test_options_of_a_cluster_need_a_cluster() -> None:
-    refused(call(*TRAIN, "--nodes", "2"), "needs-on-slurm", "--nodes")
-    refused(call("resume", "tiny", "--time", "1:00"), "needs-on-slurm", "--time")
-    refused(call("compare", "demo-lm", "model.norm=layer,rms", "--jobs", "2"), "needs-on-slurm", "--jobs")
-    refused(call("sweep", "demo-lm", "model.layers=1..3", "--dry-run"), "needs-on-slurm", "--dry-run")
+    refused(call(*TRAIN, "--nodes", "2"), GlasshouseError, "--nodes")
+    refused(call("resume", "tiny", "--time", "1:00"), GlasshouseError, "--time")
+    refused(call("compare", "demo-lm", "model.norm=layer,rms", "--jobs", "2"), GlasshouseError, "--jobs")
+    refused(call("sweep", "demo-lm", "model.layers=1..3", "--dry-run"), GlasshouseError, "--dry-run")
 
 
 def test_no_jobs() -> None:
     assert "no jobs" in worked(call("jobs")).out
-    refused(call("cancel", "tiny"), "no-such-job", "tiny")
+    refused(call("cancel", "tiny"), LaunchError, "tiny")
 
 
 def test_jobs_that_have_ended() -> None:
@@ -88,12 +89,12 @@ def test_jobs_that_have_ended() -> None:
     assert "the disk is full" in shown
     assert "jobs/tiny-1/log.txt" in shown
     assert "tiny-1" not in worked(call("jobs", "--active")).out
-    refused(call("cancel", "tiny"), "no-such-job", "tiny")
+    refused(call("cancel", "tiny"), LaunchError, "tiny")
 
 
 def test_a_task_that_is_not_there() -> None:
     job = job_folder.create("tiny")
     job_folder.write_tasks(job, [[], []])
-    refused(call("resume", "jobs/tiny-1", "--task", "2"), "no-such-task", "--task=2")
-    refused(call("resume", "jobs/tiny-2", "--task", "0"), "no-such-job", "jobs/tiny-2")
+    refused(call("resume", "jobs/tiny-1", "--task", "2"), LaunchError, "--task=2")
+    refused(call("resume", "jobs/tiny-2", "--task", "0"), LaunchError, "jobs/tiny-2")
     worked(call("resume", "jobs/tiny-1", "--task", "1", "--device", "cpu"))

@@ -1,5 +1,7 @@
 """`glasshouse parts`."""
 
+from glasshouse.specs.errors import GlasshouseError
+
 from .program import (
     call,
     refused,
@@ -12,4 +14,4 @@ def test_parts() -> None:
     out = worked(call("parts", "attention")).out
     assert "softmax" in out
     assert "lacks causal (under a causal mask" in out
-    refused(call("parts", "atention"), "unknown-word")
+    refused(call("parts", "atention"), GlasshouseError)

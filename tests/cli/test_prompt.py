@@ -10,6 +10,7 @@ from PIL import Image
 from glasshouse.data.sources.scenes import pictures
 from glasshouse.data.sources.scenes.meaning import all_scenes
 from glasshouse.inspection import image_retrieval
+from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 
 from .program import call, refused, worked
 
@@ -78,10 +79,10 @@ def test_a_file_of_ones_own_and_no_prompts(run: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_is_refused(run: Path, tmp_path: Path) -> None:
     (tmp_path / "text.png").write_text("no picture")
-    refused(call("prompt", "clip", "--target", "16"), "unknown-picture", "16")
-    refused(call("prompt", "clip", "--target", "-1"), "unknown-picture", "-1")
-    refused(call("prompt", "clip", "--target", "gone.png"), "unreadable-file", "gone.png")
-    refused(call("prompt", "clip", "--target", "text.png"), "not-a-picture")
-    refused(call("prompt", "clip", "--output", "page.pdf"), "wrong-suffix", "page.pdf")
-    refused(call("prompt", "clip", "--output", "no/page.html"), "missing-folder")
-    refused(call("prompt", "clap"), "unknown-run")
+    refused(call("prompt", "clip", "--target", "16"), GlasshouseError, "16")
+    refused(call("prompt", "clip", "--target", "-1"), GlasshouseError, "-1")
+    refused(call("prompt", "clip", "--target", "gone.png"), GlasshouseError, "gone.png")
+    refused(call("prompt", "clip", "--target", "text.png"), DataError)
+    refused(call("prompt", "clip", "--output", "page.pdf"), GlasshouseError, "page.pdf")
+    refused(call("prompt", "clip", "--output", "no/page.html"), GlasshouseError)
+    refused(call("prompt", "clap"), RunError)

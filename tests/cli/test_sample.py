@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.cli.sample import _all_pieces
+from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 
 from .program import (
     call,
@@ -54,17 +55,17 @@ def test_sample_beyond_the_context(run: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--temperature -1", ["bad-option", "temperature=-1"]),
-        ("--temperature nan", ["bad-option", "temperature=nan"]),
-        ("--temperature inf", ["bad-option", "temperature=inf"]),
-        ("--top-p 0", ["bad-option", "top_p=0"]),
-        ("--top-p 1.5", ["bad-option", "top_p=1.5"]),
-        ("--top-k -1", ["bad-option", "top_k=-1"]),
-        ("--min-p 2", ["bad-option", "min_p=2"]),
-        ("--repetition-penalty 0", ["bad-option", "repetition_penalty=0"]),
-        ("--repetition-penalty inf", ["bad-option", "repetition_penalty=inf"]),
-        ("--tokens 0", ["bad-option", "tokens=0"]),
-        ("--seed -1", ["bad-option", "seed=-1"]),
+        ("--temperature -1", [GlasshouseError, "temperature=-1"]),
+        ("--temperature nan", [GlasshouseError, "temperature=nan"]),
+        ("--temperature inf", [GlasshouseError, "temperature=inf"]),
+        ("--top-p 0", [GlasshouseError, "--top-p=0"]),
+        ("--top-p 1.5", [GlasshouseError, "--top-p=1.5"]),
+        ("--top-k -1", [GlasshouseError, "--top-k=-1"]),
+        ("--min-p 2", [GlasshouseError, "--min-p=2"]),
+        ("--repetition-penalty 0", [GlasshouseError, "--repetition-penalty=0"]),
+        ("--repetition-penalty inf", [GlasshouseError, "--repetition-penalty=inf"]),
+        ("--tokens 0", [GlasshouseError, "--tokens=0"]),
+        ("--seed -1", [GlasshouseError, "seed=-1"]),
     ],
 )
 def test_sampling_that_cannot_be(run: Path, options: str, words: list[str]) -> None:
@@ -113,11 +114,11 @@ def test_forms_that_are_refused(run: Path) -> None:
     Path("damaged.json").write_text("{")
     Path("unsupported.json").write_text('{"not": {}}')
     for options, *words in (
-        (("--regex", "(?=a)"), "bad-pattern", "look-ahead"),
-        (("--json-schema", "missing.json"), "unreadable-file", "missing.json"),
-        (("--json-schema", "damaged.json"), "bad-schema", "damaged.json"),
-        (("--json-schema", "unsupported.json"), "bad-schema", "'not'"),
-        (("--json-schema", "unsupported.json", "--regex", "a"), "bad-option", "regex"),
+        (("--regex", "(?=a)"), GlasshouseError, "look-ahead"),
+        (("--json-schema", "missing.json"), GlasshouseError, "missing.json"),
+        (("--json-schema", "damaged.json"), GlasshouseError, "damaged.json"),
+        (("--json-schema", "unsupported.json"), GlasshouseError, "'not'"),
+        (("--json-schema", "unsupported.json", "--regex", "a"), GlasshouseError, "regex"),
     ):
         outcome = call("sample", "tiny", "--prompt", "ba", *options)
         refused(outcome, *words)
@@ -126,7 +127,7 @@ def test_forms_that_are_refused(run: Path) -> None:
 
 def test_a_prompt_that_is_not_text(run: Path) -> None:
     # What Python makes of a byte on the command line that is not UTF-8.
-    refused(call("sample", "tiny", "--prompt", "ba\udcff"), "lone-surrogate")
+    refused(call("sample", "tiny", "--prompt", "ba\udcff"), DataError)
 
 
 def test_sample_with_a_draft(run: Path) -> None:
@@ -137,9 +138,9 @@ def test_sample_with_a_draft(run: Path) -> None:
         )
     )
     assert drafted.out == plain.out
-    refused(call("sample", run.name, "--draft", run.name, "--regex", "a*"), "bad-option")
-    refused(call("sample", run.name, "--draft", run.name, "--repetition-penalty", "2"), "bad-option")
-    refused(call("sample", run.name, "--draft", "missing"), "unknown-run")
+    refused(call("sample", run.name, "--draft", run.name, "--regex", "a*"), GlasshouseError)
+    refused(call("sample", run.name, "--draft", run.name, "--repetition-penalty", "2"), GlasshouseError)
+    refused(call("sample", run.name, "--draft", "missing"), RunError)
 
 
 @pytest.mark.parametrize("option", ["--tokens", "--count"])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import glasshouse
+from glasshouse.specs.errors import GlasshouseError, RunError
 
 from .program import call, refused, worked
 
@@ -44,15 +45,15 @@ def test_a_server_answers_and_finishes_what_it_does_after_sigterm(runs: Path, tm
         watchdog.start()
         assert server.wait() in (0, -signal.SIGTERM)
         watchdog.cancel()
-    refused(call("serve", "missing"), "unknown-run")
-    refused(call("serve", "tiny", "tiny", "--device", "cpu"), "same-name")
+    refused(call("serve", "missing"), RunError)
+    refused(call("serve", "tiny", "tiny", "--device", "cpu"), GlasshouseError)
 
 
 @pytest.mark.parametrize("host", ["", " ", "a..b", "x" * 70, "no such host", "\x1b[2J"])
 def test_what_is_no_address_is_refused_before_a_model_is_opened(host: str) -> None:
-    refused(call("serve", "missing", "--host", host), "bad-host", "127.0.0.1")
+    refused(call("serve", "missing", "--host", host), GlasshouseError, "127.0.0.1")
 
 
 def test_a_key_that_no_header_can_send_is_refused() -> None:
-    refused(call("serve", "missing", "--api-key", "a\nb"), "bad-key")
-    refused(call("serve", "missing", "--api-key", " \n"), "empty-key")
+    refused(call("serve", "missing", "--api-key", "a\nb"), GlasshouseError)
+    refused(call("serve", "missing", "--api-key", " \n"), GlasshouseError)

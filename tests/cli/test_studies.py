@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.specs.errors import GlasshouseError, RunError
+
 from .program import (
     call,
     refused,
@@ -46,9 +48,9 @@ def test_a_study_is_shown_again_with_all_pairs(study: Path, short_text: Path) ->
 
 
 def test_what_studies_refuses(study: Path) -> None:
-    refused(call("studies", "--all-pairs"), "bad-option", "glasshouse studies STUDY --all-pairs")
-    refused(call("studies", "--json"), "bad-option")
-    refused(call("studies", "position"), "unknown-study", "positions")
+    refused(call("studies", "--all-pairs"), GlasshouseError, "glasshouse studies STUDY --all-pairs")
+    refused(call("studies", "--json"), GlasshouseError)
+    refused(call("studies", "position"), RunError, "positions")
 
 
 def test_no_studies_yet() -> None:
@@ -57,6 +59,6 @@ def test_no_studies_yet() -> None:
 
 def test_a_name_of_both_a_run_and_a_study_must_be_told_apart(study: Path, runs: Path) -> None:
     shutil.copytree(study / "none/seed-0", runs / "positions")
-    refused(call("report", "positions"), "run-and-study", str(runs / "positions"), "studies/positions")
+    refused(call("report", "positions"), RunError, str(runs / "positions"), "studies/positions")
     worked(call("report", "studies/positions"))
     worked(call("resume", str(runs / "positions"), "--device", "cpu"))

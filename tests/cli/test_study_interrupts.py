@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.specs.errors import RunError
 from glasshouse.studies import run_queue
 from glasshouse.studies.study_request import StudyRequest
 from glasshouse.training import loop
@@ -119,8 +120,8 @@ def test_two_at_once(study: Path, short_text: Path) -> None:
     from glasshouse.studies.study_folder import StudyFolder
 
     with StudyFolder(study).locked():
-        refused(compare(short_text, POSITIONS, "--seeds", "4", "--name", "positions"), "in-use", "--name")
-        refused(call("resume", "positions", "--device", "cpu"), "in-use")
+        refused(compare(short_text, POSITIONS, "--seeds", "4", "--name", "positions"), RunError, "--name")
+        refused(call("resume", "positions", "--device", "cpu"), RunError)
         assert "training" in worked(call("studies")).out
         worked(call("report", "positions"))
 

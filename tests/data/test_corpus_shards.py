@@ -18,6 +18,7 @@ from glasshouse.data.corpus_shards import CorpusShards, read_manifest
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.user_files import text_parts
 from glasshouse.data.user_files.text import UserText
+from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import safe_boundaries
 from glasshouse.tokenizers.byte_pair import BytePair
@@ -216,12 +217,12 @@ def test_damaged_shards_are_noticed(tmp_path, files):
 
 def test_another_tokenizer_or_text_is_refused(tmp_path, files):
     corpus_in(tmp_path / "out", files).finish()
-    with refused("other-corpus", "tokenizer", str(tmp_path / "out")):
+    with refused(DataError, "tokenizer", str(tmp_path / "out")):
         corpus_in(tmp_path / "out", files, Characters.train([text(0, 500)], 40))
-    with refused("other-corpus", "text"):
+    with refused(DataError, "text"):
         corpus_in(tmp_path / "out", files[:2])
     unfinished = corpus_in(tmp_path / "unfinished", files)
-    with refused("other-corpus", str(unfinished.work_folder)):
+    with refused(DataError, str(unfinished.work_folder)):
         corpus_in(tmp_path / "unfinished", files[:2])
 
 
@@ -229,14 +230,14 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path, files):
     corpus = corpus_in(tmp_path / "out", files)
     with open(files[0], "a") as file:
         file.write("more")
-    with refused("data-changed", str(files[0])):
+    with refused(GlasshouseError, str(files[0])):
         corpus.finish()
     assert len(corpus.missing()) == len(corpus.parts)
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path, files):
     (tmp_path / "file").write_text("in the way")
-    with refused("cannot-write-cache", "GLASSHOUSE_CACHE"):
+    with refused(GlasshouseError, "GLASSHOUSE_CACHE"):
         corpus_in(tmp_path / "file" / "out", files)
     assert os.listdir(tmp_path).count("out.parts") == 0
 
@@ -245,8 +246,8 @@ def test_a_damaged_manifest_is_refused(tmp_path, files):
     corpus = corpus_in(tmp_path / "out", files)
     corpus.finish()
     (tmp_path / "out" / "manifest.json").write_text("{")
-    with refused("damaged-manifest", str(tmp_path / "out")):
+    with refused(DataError, str(tmp_path / "out")):
         corpus.plan()
     (tmp_path / "out" / "manifest.json").write_text('{"format": 99}')
-    with refused("newer-format", "99"):
+    with refused(GlasshouseError, "99"):
         corpus.plan()

@@ -3,6 +3,7 @@
 import pytest
 
 from glasshouse.data import encodings
+from glasshouse.specs.errors import DataError
 from tests.refusals import refused
 
 JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
@@ -34,5 +35,5 @@ def test_a_byte_order_mark_goes_before_a_name():
     assert encodings.of_beginning("a".encode("utf-32")) == "utf-32"
     assert encodings.of_beginning(b"a", "Latin-1") == "iso8859-1"
     for name in ("martian", "rot13"):
-        with refused("unknown-encoding", name, "shift_jis"):
+        with refused(DataError, name, "shift_jis"):
             encodings.of_beginning(b"a", name)

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from glasshouse.data import file_summaries, text_files
+from glasshouse.specs.errors import DataError, GlasshouseError
 from tests.refusals import refused
 
 
@@ -72,10 +73,10 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path, readings, monke
 
 
 def test_bad_files_are_refused(tmp_path, readings):
-    with refused("unreadable-file", "none.txt"):
+    with refused(GlasshouseError, "none.txt"):
         file_summaries.summarise(tmp_path / "none.txt")
-    with refused("folder-not-file", str(tmp_path)):
+    with refused(GlasshouseError, str(tmp_path)):
         file_summaries.summarise(tmp_path)
     (tmp_path / "binary").write_bytes(b"a\0b")
-    with refused("binary-file", "binary"):
+    with refused(DataError, "binary"):
         file_summaries.summarise(tmp_path / "binary")

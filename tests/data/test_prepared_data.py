@@ -12,6 +12,7 @@ import pytest
 
 from glasshouse.data import prepared_data, text_files
 from glasshouse.data.user_files import text_parts
+from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec, ModelSpec
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.tokenizers.byte_pair import BytePair
@@ -42,7 +43,7 @@ def test_preparing_is_done_once(tmp_path):
 def test_a_text_shorter_than_the_context_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("A short text.")
     prepared = prepared_data.prepare(DataSpec(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64))
-    with refused("too-little-text"):
+    with refused(DataError):
         NextToken(64).complete_model(ModelSpec(), prepared)
 
 

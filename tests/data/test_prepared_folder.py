@@ -7,6 +7,7 @@ import pytest
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS
+from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers.base import MASK
 from glasshouse.tokenizers.characters import Characters
@@ -49,20 +50,20 @@ def test_the_text_is_not_needed(tmp_path, data):
 
 def test_other_settings_are_refused(tmp_path, data):
     folder = prepared(tmp_path, data)
-    with refused("other-corpus", "data.vocabulary=300", "data.vocabulary=280"):
+    with refused(DataError, "data.vocabulary=300", "data.vocabulary=280"):
         prepared_data.prepare(replace(folder, vocabulary=300))
-    with refused("other-corpus", "data.validation=0.05", "data.test=0.05"):
+    with refused(DataError, "data.validation=0.05", "data.test=0.05"):
         prepared_data.prepare(replace(folder, validation=0.1, test=0.2))
-    with refused("missing-special-token", MASK, "--recipe"):
+    with refused(DataError, MASK, "--recipe"):
         prepared_data.prepare(folder, specials=(MASK,))
-    with refused("source-lacks-column", "label"):
+    with refused(DataError, "label"):
         prepared_data.prepare(folder, columns=("label",))
 
 
 def test_another_tokenizer_is_refused(tmp_path, data):
     folder = prepared(tmp_path, data)
     Characters.train([TEXT], 40).save(tmp_path / "tokenizer.json")
-    with refused("other-tokenizer", str(tmp_path / "out")):
+    with refused(GlasshouseError, str(tmp_path / "out")):
         prepared_data.prepare(replace(folder, tokenizer_file=str(tmp_path / "tokenizer.json")))
 
 
@@ -72,7 +73,7 @@ def test_the_tokenizer_of_a_file(tmp_path, data):
     folder = prepared(tmp_path, of_file)
     assert prepared_data.prepare(folder).tokenizer.name == "characters"
     remedy = f"data.tokenizer_file={tmp_path / 'out' / 'tokenizer.json'}"
-    with refused("other-tokenizer", remedy):
+    with refused(GlasshouseError, remedy):
         prepared_data.prepare(replace(folder, tokenizer_file=""))
 
 

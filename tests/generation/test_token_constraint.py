@@ -14,6 +14,7 @@ from glasshouse.generation import json_schema, regular_language
 from glasshouse.generation.byte_automaton import DEAD, ByteAutomaton
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.token_constraint import ENDED, TokenConstraint
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.characters import Characters
 from glasshouse.tokenizers.words import Words
@@ -67,7 +68,7 @@ def test_the_end(tokenizer):
         assert constraint.allowed(state).nonzero()[:, 0].tolist() == [tokenizer.end_of_text]
     assert constraint.advance(last, tokenizer.end_of_text) == ENDED
     for state, token in ((start, second), (start, tokenizer.end_of_text), (last, first)):
-        with refused("token-not-allowed", str(token)):
+        with refused(GlasshouseError, str(token)):
             constraint.advance(state, token)
 
 
@@ -88,7 +89,7 @@ def test_other_end_tokens(tokenizer):
     state = constraint.advance(constraint.start(), int(tokenizer.encode("a")[0]))
     assert constraint.allowed(state).nonzero()[:, 0].tolist() == [comma]
     assert constraint.finished(state)
-    with refused("impossible-form"):
+    with refused(GlasshouseError):
         constrain("a,b", tokenizer, end_tokens={comma})
 
 
@@ -97,11 +98,11 @@ def test_characters_that_a_vocabulary_lacks():
     for seed in range(5):
         assert random_text(constrain("az|b[a-zé]{3}|.z", tokenizer), tokenizer, random.Random(seed))[0] == "b"
         assert re.fullmatch("[abcé0-3 ]{2,5}", random_text(constrain(".{2,5}", tokenizer), tokenizer, random.Random(seed)))
-    with refused("impossible-form", "'{'", "'}'"):
+    with refused(GlasshouseError, "'{'", "'}'"):
         constrain(r"\{a*\}", tokenizer)
-    with refused("impossible-form", "'['"):
+    with refused(GlasshouseError, "'['"):
         TokenConstraint(json_schema.parse({"type": "array"}), tokenizer)
-    with refused("impossible-form"):
+    with refused(GlasshouseError):
         constrain(r"[^\x00-\U0010ffff]", tokenizer)
 
 
@@ -110,7 +111,7 @@ def test_whole_words_never_lead_to_a_dead_end():
     constraint = constrain("( the (wren|crow)| an? (oak|owls)| on the cr.*)( sat)?", tokenizer)
     texts = {random_text(constraint, tokenizer, random.Random(seed)) for seed in range(30)}
     assert texts == {" the wren", " the wren sat", " an oak", " an oak sat"}
-    with refused("impossible-form"):
+    with refused(GlasshouseError):
         constrain("the wren", tokenizer)  # every word is written with a space before it
 
 
@@ -120,7 +121,7 @@ def test_small_alphabets_never_lead_to_a_dead_end(letters, pattern):
     tokenizer = Characters.train(["".join(letters)], 20)
     short = ("".join(chosen) for length in range(5) for chosen in itertools.product(letters, repeat=length))
     if not any(re.fullmatch(pattern, text, re.ASCII) for text in short):
-        with refused("impossible-form"):
+        with refused(GlasshouseError):
             constrain(pattern, tokenizer)
         return
     text = random_text(constrain(pattern, tokenizer), tokenizer, random.Random(0))

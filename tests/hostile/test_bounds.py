@@ -4,6 +4,7 @@ import pytest
 
 import glasshouse
 from glasshouse.specs import declared, spec_fields
+from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec import SECTIONS
 from tests.cli.numeric_options import all_numbers
 from tests.refusals import refused
@@ -11,18 +12,18 @@ from tests.refusals import refused
 
 @pytest.mark.parametrize("text", ["\udc80", "a\0b"])
 def test_a_text_that_no_file_can_hold_is_refused(text):
-    with refused("wrong-type", "data.label"):
+    with refused(GlasshouseError, "data.label"):
         glasshouse.spec_of("demo-lm", f"data.label={text}")
 
 
 def test_a_number_that_python_cannot_read_is_refused():
-    with refused("wrong-type"):
+    with refused(GlasshouseError):
         glasshouse.spec_of("demo-lm", f"model.width={'9' * 5000}")
 
 
 def test_weights_that_do_not_fit_are_refused_before_the_data_are_read(tmp_path):
     words = ["model.width=40960", "model.layers=1000", "model.heads=64", f"data.files={tmp_path / 'missing.txt'}"]
-    with refused("too-little-memory", "model.layers=1000"):
+    with refused(SpecError, "model.layers=1000"):
         glasshouse.train("demo-lm", *words, device="cpu")
 
 
@@ -32,7 +33,7 @@ def test_every_whole_number_of_a_spec_has_a_maximum():
         rules += [(field, own) for field, parts in declared.declarations(name).items() for _, own in parts]
         for field, (kind, rule, _) in rules:
             if kind is int:
-                with refused("out-of-range", f"{name}.{field}"):
+                with refused(GlasshouseError, f"{name}.{field}"):
                     spec_fields.check(10**13, rule, f"{name}.{field}")
 
 
@@ -52,5 +53,5 @@ def test_every_number_of_a_command_has_a_maximum():
 
 @pytest.mark.parametrize("command", ["train", "plan"])
 def test_far_more_threads_than_cores_are_refused(command):
-    with refused("too-many-threads", "training.threads=1024"):
+    with refused(SpecError, "training.threads=1024"):
         getattr(glasshouse, command)("demo-lm", "training.threads=1024", device="cpu")

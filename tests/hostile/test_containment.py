@@ -10,7 +10,7 @@ import pytest
 import glasshouse
 from glasshouse.records import containment, metric_log, run_folder
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.studies import page_index, study_folder
 from glasshouse.training import resume as resuming
 from tests.refusals import refused
@@ -68,7 +68,7 @@ def test_nothing_is_written_through_a_link(unfinished, victim, name):
     else:
         link.unlink(missing_ok=True)
     link.symlink_to(victim if "checkpoints" in name else victim / "log.txt")
-    with refused("link-in-folder", name):
+    with refused(GlasshouseError, name):
         glasshouse.resume("foreign", device="cpu")
     assert content(victim) == before
 
@@ -78,7 +78,7 @@ def test_nothing_is_written_through_a_hard_link(unfinished, victim, name, proces
     before = content(victim)
     (unfinished / name).unlink(missing_ok=True)
     os.link(victim / "log.txt", unfinished / name)
-    with refused("link-in-folder", f"{name} is a hard link"):
+    with refused(GlasshouseError, f"{name} is a hard link"):
         glasshouse.resume("foreign", device="cpu", processes=processes)
     assert content(victim) == before
 
@@ -86,7 +86,7 @@ def test_nothing_is_written_through_a_hard_link(unfinished, victim, name, proces
 @pytest.mark.parametrize("family", [["foreign", "../victim/run"], ["foreign", "/etc"], ["foreign", 3], ["foreign", ".."]])
 def test_a_sibling_is_a_run_beside_this_one(unfinished, family):
     change_facts(unfinished, family=family)
-    with refused("outside-folder", "run.json"):
+    with refused(RunError, "run.json"):
         RunFolder(unfinished).siblings()
 
 
@@ -99,7 +99,7 @@ def test_a_family_without_this_run_is_no_family(unfinished, family):
 def test_no_log_is_continued_through_a_hard_link(unfinished, victim):
     (unfinished / "metrics.jsonl").unlink()
     os.link(victim / "log.txt", unfinished / "metrics.jsonl")
-    with refused("link-in-folder", "metrics.jsonl is a hard link"):
+    with refused(GlasshouseError, "metrics.jsonl is a hard link"):
         metric_log.append(unfinished / "metrics.jsonl", {"step": 1})
     assert (victim / "log.txt").read_text() == "a log\n"
 
@@ -127,7 +127,7 @@ def test_only_runs_that_are_named_by_their_seed_get_siblings(unfinished, runs):
 @pytest.mark.parametrize("path", ["../../victim", "/etc", 5, "../..", "../../../x"])
 def test_a_companion_is_a_run_beside_this_one(unfinished, path):
     change_facts(unfinished, together=[".", path])
-    with refused("outside-folder", "run.json"):
+    with refused(RunError, "run.json"):
         resuming.companions(RunFolder(unfinished))
 
 
@@ -140,7 +140,7 @@ def test_an_arm_is_a_folder_of_its_study(tmp_path, victim, folder):
     table["arms"][1]["folder"] = folder
     file.write_text(json.dumps(table))
     # What is no name at all does not fit the schema of the file.
-    with refused("outside-folder" if folder and isinstance(folder, str) else "not-a-study", study_folder.FILE):
+    with refused(RunError, study_folder.FILE):
         glasshouse.resume(study.path, device="cpu")
     assert content(victim) == before
 
@@ -149,7 +149,7 @@ def test_no_run_of_a_study_is_written_through_a_link(tmp_path, victim):
     before = content(victim)
     study = study_folder.create(make_design("model.layers=1,2"), "foreign-study", tmp_path)
     (study.path / study.design().arms[0].folder).symlink_to(victim)
-    with refused("link-in-folder"):
+    with refused(GlasshouseError):
         glasshouse.resume(study.path, device="cpu")
     assert content(victim) == before
 
@@ -160,7 +160,7 @@ def test_no_run_of_a_scaling_study_is_written_through_a_link(tmp_path, victim, n
     study = small_studies.write_study(tmp_path / "scaling")
     (study.path / name).parent.mkdir(exist_ok=True)
     (study.path / name).symlink_to(victim)
-    with refused("link-in-folder", name):
+    with refused(GlasshouseError, name):
         glasshouse.scale_run(study.path, device="cpu")
     assert content(victim) == before
     assert not (study.path / ".lock").exists()
@@ -173,7 +173,7 @@ def test_no_trial_is_written_through_a_link(victim, name):
     link = study_folder.root() / os.path.relpath(place, study_folder.root())
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(victim)
-    with refused("link-in-folder", str(link)):
+    with refused(GlasshouseError, str(link)):
         glasshouse.try_claim("order-blind", quick=name == "quick", register_only=True)
     assert content(victim) == before
 

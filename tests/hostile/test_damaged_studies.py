@@ -14,7 +14,7 @@ from glasshouse.pages.plain_verdict import PlainMetric
 from glasshouse.records import run_list
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import scale_study
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.studies import study_results, study_values
 from glasshouse.studies.study_folder import StudyFolder
 from tests.cli.program import call, worked
@@ -54,21 +54,21 @@ def first_arm_takes(name: str) -> Callable[[Table], None]:
 @pytest.mark.parametrize(
     ("change", "code", "named"),
     [
-        (lambda table: table.update(replicates="../x"), "outside-folder", "../x"),
-        (lambda table: table.update(replicates="/etc"), "outside-folder", "/etc"),
-        (lambda table: table["rule"].update(margin=1e308), "not-a-study", "rule.margin"),
-        (lambda table: table["rule"].update(spread=1e308), "not-a-study", "rule.spread"),
-        *((lambda table, name=name: table["rule"].pop(name), "not-a-study", name) for name in ("looks", "alpha", "margin")),
-        (lambda table: table["rule"].update(alpha=1e-320), "not-a-study", "rule.alpha"),
-        (lambda table: table.update(tuning=TUNING), "not-a-study", "tuning.seeds"),
-        (lambda table: table["rule"].pop("higher_is_better"), "not-a-study", "higher_is_better"),
-        (first_arm_takes("folder"), "not-a-study", "folder 'rms'"),
-        (lambda table: table["arms"][0].update(folder="RMS"), "not-a-study", "folder 'rms'"),
-        (first_arm_takes("name"), "not-a-study", "name 'rms'"),
-        (lambda table: table["arms"][0].update(folder="study.json"), "not-a-study", "'study.json'"),
-        (lambda table: table["arms"][0].update(folder="multiverse"), "not-a-study", "'multiverse'"),
-        (lambda table: table["arms"][0].update(folder="checkpoints"), "not-a-study", "'checkpoints'"),
-        (lambda table: table.update(seeds=[0, 0, 1]), "not-a-study", "a seed twice"),
+        (lambda table: table.update(replicates="../x"), RunError, "../x"),
+        (lambda table: table.update(replicates="/etc"), RunError, "/etc"),
+        (lambda table: table["rule"].update(margin=1e308), RunError, "rule.margin"),
+        (lambda table: table["rule"].update(spread=1e308), RunError, "rule.spread"),
+        *((lambda table, name=name: table["rule"].pop(name), RunError, name) for name in ("looks", "alpha", "margin")),
+        (lambda table: table["rule"].update(alpha=1e-320), RunError, "rule.alpha"),
+        (lambda table: table.update(tuning=TUNING), RunError, "tuning.seeds"),
+        (lambda table: table["rule"].pop("higher_is_better"), RunError, "higher_is_better"),
+        (first_arm_takes("folder"), RunError, "folder 'rms'"),
+        (lambda table: table["arms"][0].update(folder="RMS"), RunError, "folder 'rms'"),
+        (first_arm_takes("name"), RunError, "name 'rms'"),
+        (lambda table: table["arms"][0].update(folder="study.json"), RunError, "'study.json'"),
+        (lambda table: table["arms"][0].update(folder="multiverse"), RunError, "'multiverse'"),
+        (lambda table: table["arms"][0].update(folder="checkpoints"), RunError, "'checkpoints'"),
+        (lambda table: table.update(seeds=[0, 0, 1]), RunError, "a seed twice"),
     ],
 )
 def test_what_decides_a_verdict_is_refused_if_it_is_damaged(norms, change, code, named):
@@ -85,13 +85,13 @@ def test_what_decides_a_verdict_is_refused_if_it_is_damaged(norms, change, code,
 @pytest.mark.parametrize(
     ("change", "code", "named"),
     [
-        (lambda table: table.update(replicates="../../victim"), "outside-folder", "../../victim"),
-        (lambda table: table.update(metric="validation.beauty"), "not-a-study", "validation.beauty"),
+        (lambda table: table.update(replicates="../../victim"), RunError, "../../victim"),
+        (lambda table: table.update(metric="validation.beauty"), RunError, "validation.beauty"),
         (
             lambda table: table.update(
                 tuning={**TUNING, "seeds": [9], "values": {"layer": ["../../victim"], "rms": ["1e-3"]}}
             ),
-            "not-a-study",
+            RunError,
             "study.json",
         ),
     ],
@@ -110,7 +110,7 @@ def test_a_file_in_place_of_the_runs_is_refused_before_a_run_is_trained(norms, t
     shutil.rmtree(norms / "rms" / "seed-1")
     (tmp_path / "file").write_text("a file")
     monkeypatch.setenv("GLASSHOUSE_RUNS", str(tmp_path / "file"))
-    with refused("not-a-folder", "GLASSHOUSE_RUNS"):
+    with refused(RunError, "GLASSHOUSE_RUNS"):
         glasshouse.resume(norms, device="cpu")
     assert not (norms / "rms" / "seed-1").exists()
 
@@ -122,7 +122,7 @@ def test_a_run_of_another_arm_does_not_count(norms):
     results = study_results.collect(study)
     assert [sorted(arm.values) for arm in results.arms] == [[0, 1, 2], [0, 2]]
     assert any("model.norm" in note and "seed-1" in note for note in results.notes)
-    with refused("run-of-another-arm", "model.norm", "'layer'"):
+    with refused(RunError, "model.norm", "'layer'"):
         study_values.final_values(study, study.design())
 
 
@@ -151,12 +151,12 @@ def test_a_damaged_original_does_not_hide_its_replication(norms):
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        (lambda table: table["sizes"][0].update(name="../../../victim"), "outside-folder"),
-        (lambda table: table["sizes"][0].update(name="/etc"), "outside-folder"),
-        (lambda table: table["sizes"][0]["parameters"].pop("all"), "not-a-study"),
-        (lambda table: table["sizes"][0]["facts"].pop("plan"), "not-a-study"),
-        (lambda table: table["sizes"][0].update(tokens=-5), "not-a-study"),
-        (lambda table: table["sizes"].append(table["sizes"][0]), "not-a-study"),
+        (lambda table: table["sizes"][0].update(name="../../../victim"), RunError),
+        (lambda table: table["sizes"][0].update(name="/etc"), RunError),
+        (lambda table: table["sizes"][0]["parameters"].pop("all"), RunError),
+        (lambda table: table["sizes"][0]["facts"].pop("plan"), RunError),
+        (lambda table: table["sizes"][0].update(tokens=-5), RunError),
+        (lambda table: table["sizes"].append(table["sizes"][0]), RunError),
     ],
 )
 def test_an_altered_scaling_study_is_listed_as_damaged(norms, change, code):

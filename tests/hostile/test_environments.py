@@ -95,12 +95,12 @@ def worked(ended: Ended) -> Ended:
     return ended
 
 
-def refused(ended: Ended, code: str) -> str:
-    """One line with this code, and nothing else that looks like an error."""
+def refused(ended: Ended) -> str:
+    """One line, and nothing else that looks like an error."""
     assert ended.code == 2, ended
     assert "Traceback" not in ended.err, ended.err
     line = ended.err.strip().splitlines()[-1]
-    assert line.endswith(f"[{code}]"), line
+    assert line.startswith("glasshouse: "), line
     return line
 
 
@@ -158,7 +158,7 @@ def test_no_home(server, text, here, home):
     env = {**OWN_FOLDERS, "HOME": home, "GLASSHOUSE_CACHE": None, "XDG_CACHE_HOME": str(here) if home is None else None}
     ended = server.run(*train(text), cwd=here, env=env)
     if ended.code:
-        assert "GLASSHOUSE_CACHE" in refused(ended, "cannot-write-cache")
+        assert "GLASSHOUSE_CACHE" in refused(ended)
     assert worked(server.run("runs", cwd=here, env=env))
 
 
@@ -178,7 +178,7 @@ def test_a_current_folder_that_was_deleted(server, text, here, original):
         worked(server.run(*words, cwd=folder, env=env, delete_cwd=True))
     folder = here / "other"
     folder.mkdir()
-    refused(server.run(*train(text), cwd=folder, env=OWN_FOLDERS, delete_cwd=True), "cannot-write")
+    refused(server.run(*train(text), cwd=folder, env=OWN_FOLDERS, delete_cwd=True))
 
 
 @pytest.fixture
@@ -228,9 +228,7 @@ def test_no_space_for_a_report_or_an_archive(server, finished, here, small_disk,
     before = (finished / "report.html").read_bytes()
     shutil.move(here / "runs", small_disk / "runs")
     fill(small_disk)
-    refused(
-        server.run(*words, cwd=here, env={**OWN_FOLDERS, "GLASSHOUSE_RUNS": str(small_disk / "runs")}), "cannot-use-file"
-    )
+    refused(server.run(*words, cwd=here, env={**OWN_FOLDERS, "GLASSHOUSE_RUNS": str(small_disk / "runs")}))
     assert (small_disk / "runs/run/report.html").read_bytes() == before
     assert not (small_disk / "run.tar.gz").exists()
 
@@ -319,7 +317,7 @@ def test_a_run_that_trains_is_neither_renamed_nor_deleted(server, text, here, or
     # So that it trains for as long as this takes.
     os.kill(holder, signal.SIGSTOP)
     try:
-        refused(server.run("runs", *words, cwd=here, env=OWN_FOLDERS), "in-use")
+        refused(server.run("runs", *words, cwd=here, env=OWN_FOLDERS))
     finally:
         os.kill(holder, signal.SIGCONT)
     worked(server.wait(number))

@@ -11,6 +11,7 @@ import glasshouse
 from glasshouse.records import checkpoint
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.specs.errors import GlasshouseError, RunError
 from tests.refusals import refused
 from tests.training.small_runs import train_demo
 
@@ -51,14 +52,14 @@ def change(groups: dict[str, Tensors], group: str, end: str, how: Callable[[torc
         groups[group][name] = changed
 
 
-CHANGES: dict[str, tuple[str, str, str, Callable[[torch.Tensor], torch.Tensor | None]]] = {
-    "weights of another type": ("wrong-tensor-type", "model", "", lambda tensor: tensor.to(torch.int8)),
-    "weights that are truth values": ("wrong-tensor-type", "model", "", lambda tensor: tensor > 0),
-    "an average of another shape": ("wrong-tensor-shape", "average", "", lambda tensor: tensor[:1]),
-    "an average without a tensor": ("missing-tensor", "average", "", lambda tensor: None),
-    "moments of another shape": ("foreign-checkpoint", "optimiser", "exp_avg", lambda tensor: tensor[:1]),
-    "moments of another type": ("foreign-checkpoint", "optimiser", "exp_avg", lambda tensor: tensor.double()),
-    "moments without a counter": ("foreign-checkpoint", "optimiser", "step", lambda tensor: None),
+CHANGES: dict[str, tuple[type[GlasshouseError], str, str, Callable[[torch.Tensor], torch.Tensor | None]]] = {
+    "weights of another type": (RunError, "model", "", lambda tensor: tensor.to(torch.int8)),
+    "weights that are truth values": (RunError, "model", "", lambda tensor: tensor > 0),
+    "an average of another shape": (GlasshouseError, "average", "", lambda tensor: tensor[:1]),
+    "an average without a tensor": (GlasshouseError, "average", "", lambda tensor: None),
+    "moments of another shape": (RunError, "optimiser", "exp_avg", lambda tensor: tensor[:1]),
+    "moments of another type": (RunError, "optimiser", "exp_avg", lambda tensor: tensor.double()),
+    "moments without a counter": (RunError, "optimiser", "step", lambda tensor: None),
 }
 
 
@@ -76,7 +77,7 @@ def test_tensors_that_do_not_fit(trained, saved, name):
 def test_a_group_is_missing(trained, saved, group):
     groups = {one: dict(tensors) for one, tensors in saved.groups.items() if one != group}
     replace_checkpoints(trained, saved.step, groups, saved.values)
-    with refused("foreign-checkpoint", group):
+    with refused(RunError, group):
         glasshouse.resume(trained.path, device="cpu")
 
 
@@ -84,20 +85,20 @@ def test_a_state_of_no_parameter(trained, saved):
     groups = {one: dict(tensors) for one, tensors in saved.groups.items()}
     groups["optimiser"]["nothing/step"] = torch.zeros(())
     replace_checkpoints(trained, saved.step, groups, saved.values)
-    with refused("foreign-checkpoint", "nothing"):
+    with refused(RunError, "nothing"):
         glasshouse.resume(trained.path, device="cpu")
 
 
 def test_a_step_beyond_the_end(trained, saved):
     replace_checkpoints(trained, 10**6, saved.groups, saved.values)
-    with refused("foreign-checkpoint", "1,000,000"):
+    with refused(RunError, "1,000,000"):
         glasshouse.resume(trained.path, device="cpu")
 
 
 def test_an_unknown_metric(trained, saved):
     values = {**saved.values, "best": {"step": saved.step, "metric": "beauty", "value": 1.0}}
     replace_checkpoints(trained, saved.step, saved.groups, values)
-    with refused("foreign-checkpoint", "beauty"):
+    with refused(RunError, "beauty"):
         glasshouse.resume(trained.path, device="cpu")
 
 

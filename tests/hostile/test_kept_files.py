@@ -25,7 +25,7 @@ from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.results.claim import SUPERIORITY, Measured, Part, Quantity, Registration, Series
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.studies import study_entries, study_results
 from glasshouse.studies.study_folder import StudyFolder
 from tests.hostile.damage import DEEP, VALUES, damaged_bytes, damaged_values
@@ -252,7 +252,7 @@ def test_a_classifier_needs_the_names_of_its_classes(tmp_path):
     del facts["labels"]
     (run.folder.path / "run.json").write_text(json.dumps(facts))
     for use in (glasshouse.report, lambda name: glasshouse.classify(name, "a day"), glasshouse.card):
-        with refused("wrong-labels", "run.json", "2 classes"):
+        with refused(RunError, "run.json", "2 classes"):
             use("c")
 
 
@@ -288,7 +288,7 @@ def test_one_damaged_study_does_not_hide_the_others(own):
     change(own / "studies" / "norms" / "study.json", seeds="x")
     names = {study.name: study for study in glasshouse.list_studies()}
     assert set(names) == {"norms", "sound"}
-    with refused("not-a-study", "seeds must be an array, and is 'x'"):
+    with refused(RunError, "seeds must be an array, and is 'x'"):
         assert names["norms"].comparison
     assert names["sound"].comparison.status == "done"
     entry = study_entries.read(own / "studies" / "norms", RunEntryReader())
@@ -299,7 +299,7 @@ def test_a_study_opens_without_what_decides_nothing_and_is_not_written(own):
     change(own / "studies" / "norms" / "study.json", notes=[3])
     study = StudyFolder(own / "studies" / "norms")
     assert any("notes.0 must be a text, and is 3" in note for note in study_results.collect(study).notes)
-    with refused("damaged-study", "notes.0"):
+    with refused(RunError, "notes.0"):
         study.write(study.design())
 
 
@@ -333,18 +333,18 @@ def test_a_damaged_trial_does_not_hide_the_other_claims(own):
 def test_a_file_in_place_of_a_folder_is_refused(tmp_path, monkeypatch, variable, act):
     (tmp_path / "file").write_text("a file")
     monkeypatch.setenv(variable, str(tmp_path / "file"))
-    with refused("not-a-folder", variable):
+    with refused(RunError, variable):
         act()
 
 
 @pytest.mark.parametrize("name", ["", "claims", "../x", "."])
 def test_a_study_has_a_name_of_its_own(name):
-    with refused("bad-name", repr(name)):
+    with refused(RunError, repr(name)):
         glasshouse.compare("demo-lm", "model.norm=layer,rms", seeds=2, device="cpu", name=name)
 
 
 def test_an_empty_name_is_no_name_for_a_run():
-    with refused("bad-name"):
+    with refused(RunError):
         run_folder.create(glasshouse.spec_of("demo-lm"), "", "demo-lm")
 
 

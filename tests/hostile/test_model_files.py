@@ -19,8 +19,9 @@ from safetensors.torch import load_file, save_file
 import glasshouse
 from glasshouse.interop import formats, gguf_export, huggingface, imported_model, llama2c
 from glasshouse.records import checkpoint
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotImport, GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
+from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 from tests import needs
 from tests.interop.gguf_models import LLAMA, random_run
 from tests.interop.llama2c_files import write_small_model
@@ -131,7 +132,7 @@ def test_weights_that_are_no_numbers_are_refused(value, files, tmp_path):
     name = sorted(tensors)[0]
     tensors[name].view(-1)[3] = value
     save_file(tensors, folder / WEIGHTS)
-    with refused("weights-not-finite", name, "1 of"):
+    with refused(GlasshouseError, name, "1 of"):
         glasshouse.import_model(folder, "wild")
 
 
@@ -141,7 +142,7 @@ def test_a_run_whose_weights_became_nan_says_so(files, tmp_path):
     saved = checkpoint.load(run.folder.checkpoints, 0)
     weights = {name: torch.full_like(tensor, torch.nan) for name, tensor in saved.weights.items()}
     checkpoint.save(run.folder.checkpoints, checkpoint.Checkpoint(1, {"model": weights}, saved.values))
-    with refused("weights-not-finite", "sound", "step 1"):
+    with refused(GlasshouseError, "sound", "step 1"):
         glasshouse.open_run("sound", device="cpu").sample("the", tokens=2)
 
 
@@ -155,7 +156,7 @@ def test_a_token_with_a_wild_id(id, where, files, tmp_path):
     else:
         document["added_tokens"][0]["id"] = id
     folder = written(tmp_path / "model", {**contents, TOKENIZER: json.dumps(document).encode()})
-    with refused("damaged-tokenizer", str(id)[:40]):
+    with refused(GlasshouseError, str(id)[:40]):
         glasshouse.import_model(folder, "wild")
 
 
@@ -168,7 +169,7 @@ def test_an_index_with_a_wild_name(name, files, tmp_path):
     del contents[WEIGHTS]
     contents[INDEX] = json.dumps({"weight_map": dict.fromkeys(tensors, name)}).encode()
     folder = written(tmp_path / "model", contents)
-    with refused("bad-index", INDEX) as caught:
+    with refused(CannotImport, INDEX) as caught:
         glasshouse.import_model(folder, "wild")
     assert len(str(caught.value)) < 500
 
@@ -212,7 +213,6 @@ def test_a_safetensors_file_with_a_wild_header(content, files, tmp_path):
     folder = written(tmp_path / "model", {**files("huggingface"), WEIGHTS: content})
     with pytest.raises(GlasshouseError) as caught:
         glasshouse.import_model(folder, "wild")
-    assert caught.value.code in ("damaged-checkpoint", "too-large")
     assert "\n" not in str(caught.value)
 
 
@@ -223,7 +223,7 @@ def test_a_link_out_of_the_folder(name, files, tmp_path):
     outside.write_bytes(contents[name])
     folder = written(tmp_path / "model", {each: content for each, content in contents.items() if each != name})
     (folder / name).symlink_to(outside)
-    with refused("link-in-folder", name, str(outside)):
+    with refused(GlasshouseError, name, str(outside)):
         glasshouse.import_model(folder, "wild")
 
 
@@ -263,9 +263,8 @@ def text(value: str) -> bytes:
 )
 def test_a_gguf_file_with_wild_counts(content, tmp_path):
     (tmp_path / "model.gguf").write_bytes(content)
-    with pytest.raises(GlasshouseError) as caught:
+    with pytest.raises(GlasshouseError):
         glasshouse.import_model(tmp_path / "model.gguf", "wild")
-    assert caught.value.code in ("damaged-gguf", "too-large")
 
 
 # The sizes of a llama2.c model of about 20 GB: width, feed-forward, layers, heads, key-value heads, vocabulary, context.
@@ -279,7 +278,7 @@ resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, used + 2**29))
 try:
     formats.read(sys.argv[1])
 except glasshouse.GlasshouseError as error:
-    print(error.code)
+    print(type(error).__name__)
 """
 
 
@@ -315,26 +314,16 @@ def large_files(folder: Path) -> dict[str, Path]:
     }
 
 
-def code_under_a_limit(path: Path) -> str:
+def error_under_a_limit(path: Path) -> str:
     done = subprocess.run([sys.executable, "-c", UNDER_A_LIMIT, str(path)], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "codes"),
-    {
-        "llama2c": ("too-large",),
-        "llama2c, too long": ("damaged-llama2c",),
-        "safetensors": ("too-large",),
-        "config": ("not-json",),
-        "gguf": ("too-large", "unreadable-file"),
-        "gguf of zeros": ("damaged-gguf", "unreadable-file"),
-    }.items(),
-)
-def test_a_sparse_file_of_20_gigabytes_takes_no_memory(kind, codes, tmp_path):
+@pytest.mark.parametrize("kind", ["llama2c", "llama2c, too long", "safetensors", "config", "gguf", "gguf of zeros"])
+def test_a_sparse_file_of_20_gigabytes_takes_no_memory(kind, tmp_path):
     """The process may use half a gigabyte more than the program itself."""
-    assert code_under_a_limit(large_files(tmp_path)[kind]) in codes
+    assert error_under_a_limit(large_files(tmp_path)[kind]) == "CannotImport"
 
 
 # --- damage by chance ---
@@ -458,7 +447,7 @@ def test_a_template_with_a_token_that_does_not_exist(tmp_path):
     document = json.loads(other_tokenizers()["WordPiece"])
     del document["post_processor"]["special_tokens"]["[SEP]"]
     (tmp_path / TOKENIZER).write_text(json.dumps(document))
-    with refused("unsupported-tokenizer"):
+    with refused(UnsupportedTokenizer):
         use_tokenizer(tmp_path / TOKENIZER)
 
 
@@ -477,7 +466,7 @@ def test_huge_but_finite_weights_are_not_sampled_from(files, tmp_path):
     tensors["model.embed_tokens.weight"].mul_(1e6)
     save_file(tensors, folder / WEIGHTS)
     run = glasshouse.import_model(folder, "huge")
-    with refused("logits-not-finite"):
+    with refused(GlasshouseError):
         run.sample("the", tokens=2)
 
 
@@ -485,5 +474,5 @@ def test_a_configuration_with_a_number_that_no_float_holds(files, tmp_path):
     contents = files("huggingface")
     config = json.loads(contents[CONFIG]) | {"rms_norm_eps": 10**400}
     folder = written(tmp_path / "model", {**contents, CONFIG: json.dumps(config).encode()})
-    with refused("out-of-range", "rms_norm_eps"):
+    with refused(GlasshouseError, "rms_norm_eps"):
         glasshouse.import_model(folder, "wild")

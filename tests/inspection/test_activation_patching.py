@@ -5,6 +5,7 @@ import pytest
 
 import glasshouse
 from glasshouse.inspection.activation_patching import patch
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 from .inspected_runs import TEXTS
@@ -37,9 +38,9 @@ def test_texts_of_unequal_lengths_and_equal_texts_are_refused(inspected):
     longer = {"dual-encoder": "a red circle left of a star", "classifier": "good warm day good"}.get(
         inspected.name, clean + "ab"
     )
-    with refused("lengths-differ"):
+    with refused(GlasshouseError):
         patch(inspected, clean, longer)
-    with refused("same-outcome"):
+    with refused(GlasshouseError):
         patch(inspected, clean, clean)
 
 

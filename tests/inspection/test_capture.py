@@ -5,6 +5,7 @@ import torch
 
 from glasshouse import models
 from glasshouse.inspection.capture import capture, probes
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import ModelSpec
 from tests.refusals import refused
 
@@ -56,7 +57,7 @@ def test_the_hooks_are_removed_afterwards(model):
 
 def test_unknown_names_are_refused(model):
     with (
-        refused("unknown-probe", "'blocks.1.attention.weights'"),
+        refused(GlasshouseError, "'blocks.1.attention.weights'"),
         capture(model, "blocks.1.atention.weights"),
     ):
         pass

@@ -4,6 +4,7 @@ import pytest
 
 import glasshouse
 from glasshouse.inspection import entailment_metric, scene_outputs
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 
@@ -47,14 +48,14 @@ def test_a_file_of_pairs_is_judged_too(scene_translator, judge, tmp_path):
 
 
 def test_options_that_do_not_fit_are_refused(scene_translator, judge):
-    for arguments, code in (
-        ({"metric": "entailment"}, "metric-without-judge"),
-        ({"metric": "meteor", "judge": judge}, "unknown-metric"),
-        ({"judge": judge}, "judge-without-metric"),
-        ({"metric": "entailment", "judge": scene_translator}, "not-a-judge"),
-        ({"metric": "entailment", "judge": judge, "examples": 0}, "bad-option"),
+    for arguments, kind in (
+        ({"metric": "entailment"}, GlasshouseError),
+        ({"metric": "meteor", "judge": judge}, GlasshouseError),
+        ({"judge": judge}, GlasshouseError),
+        ({"metric": "entailment", "judge": scene_translator}, GlasshouseError),
+        ({"metric": "entailment", "judge": judge, "examples": 0}, GlasshouseError),
     ):
-        with refused(code):
+        with refused(kind):
             glasshouse.evaluate(scene_translator, device="cpu", **arguments)
-    with refused("not-a-translator", "'classify'"):
+    with refused(GlasshouseError, "'classify'"):
         glasshouse.evaluate(judge, device="cpu", metric="entailment", judge=judge)

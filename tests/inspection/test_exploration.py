@@ -7,6 +7,7 @@ import glasshouse
 from glasshouse.inspection import exploration
 from glasshouse.inspection.exploration import explore
 from glasshouse.inspection.text_input import TextInput
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 from .inspected_runs import SIZES, TEXTS
@@ -54,8 +55,8 @@ def test_a_recurrent_model_is_followed_through_its_states_and_its_attention(insp
 
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_long_texts_and_other_suffixes_are_refused(inspected, tmp_path, monkeypatch):
-    with refused("wrong-suffix", ".png"):
+    with refused(GlasshouseError, ".png"):
         glasshouse.explore(inspected.folder.path, "the", tmp_path / "page.png", device="cpu")
     monkeypatch.setattr(exploration, "MOST_TOKENS", 2)
-    with refused("text-too-long", "3"):
+    with refused(GlasshouseError, "3"):
         explore(inspected, "the")

@@ -8,6 +8,7 @@ import glasshouse
 from glasshouse.inspection.feature_classifiers import train_and_evaluate
 from glasshouse.inspection.labelled_texts import LabelledTexts
 from glasshouse.sklearn import TextFeatures
+from glasshouse.specs.errors import DataError, GlasshouseError
 from tests.refusals import refused
 
 from .labelled_rows import rows
@@ -29,9 +30,9 @@ def test_the_features_of_a_trained_encoder_separate_the_classes(classifier, labe
         assert set(scores.metrics["test"]) >= {"recall.bird", "recall.fruit", "recall.tool"}
     few = glasshouse.features("tiny", str(labelled_file), limit=40, pooling="max", device="cpu")
     assert few.rows == {"train": 40, "validation": 15, "test": 15}
-    with refused("unknown-word", "pooling='middle'"):
+    with refused(GlasshouseError, "pooling='middle'"):
         glasshouse.features("tiny", str(labelled_file), pooling="middle", device="cpu")
-    with refused("unknown-data", "'president'", "'presidents'"):
+    with refused(DataError, "'president'", "'presidents'"):
         glasshouse.features("tiny", "president", device="cpu")
 
 
@@ -40,13 +41,13 @@ def test_truncated_texts_are_counted_and_a_class_may_have_one_row(classifier, tm
     labelled = [*rows(60), ("fruit", "apple " * 100)]
     path.write_text("".join(json.dumps({"kind": label, "words": text}) + "\n" for label, text in labelled))
     assert glasshouse.features("tiny", str(path), field="words", label="kind", device="cpu").cut == 1
-    with refused("missing-column", "--label NAME"):
+    with refused(DataError, "data.label=NAME"):
         glasshouse.features("tiny", str(path), field="words", label="sort", device="cpu")
     splits = {"train": LabelledTexts(("a", "b", "c", "d e"), ("x", "x", "x", "y")), "test": LabelledTexts(("a",), ("x",))}
     assert train_and_evaluate(classifier, splits).rows == {"train": 4, "test": 1}
-    with refused("one-class"):
+    with refused(DataError):
         train_and_evaluate(classifier, {"train": LabelledTexts(("a",), ("x",)), "test": splits["test"]})
-    with refused("unknown-label", "'z'"):
+    with refused(GlasshouseError, "'z'"):
         train_and_evaluate(classifier, {**splits, "test": LabelledTexts(("a",), ("z",))})
 
 
@@ -78,5 +79,5 @@ def test_an_encoder_decoder_has_no_features(tmp_path):
     rows.write_text("".join(f"word{index}\tother{index}\n" for index in range(40)))
     sizes = {"data": {"files": [str(rows)], "tokenizer": "characters", "context": 16}, "model": {"width": 8, "heads": 1}}
     glasshouse.train("translator", name="pairs", device="cpu", training={"steps": 1, "threads": 1}, **sizes)
-    with refused("no-text-vector", "encoder-decoder"):
+    with refused(GlasshouseError, "encoder-decoder"):
         glasshouse.open_run("pairs", device="cpu").embed(["a"])

@@ -10,6 +10,7 @@ import glasshouse
 from glasshouse.inspection import few_shot
 from glasshouse.inspection.few_shot import TEMPLATE, Template
 from glasshouse.inspection.labelled_texts import LabelledTexts
+from glasshouse.specs.errors import DataError, GlasshouseError
 from tests.refusals import refused
 
 WORDS = {"fruit": ["apple", "pear", "plum"], "big tool": ["saw", "drill", "rasp"]}
@@ -47,7 +48,7 @@ def test_query_and_answer_together_are_the_example():
     assert template.query("a {label} b") + template.answer("yes") == whole.rstrip("\n")
     assert template.query("x").endswith("Label:")
     for text in ("{text}", "{label} {text}", "{text} {label} {label}"):
-        with refused("bad-template", text):
+        with refused(GlasshouseError, text):
             Template(text)
 
 
@@ -125,13 +126,13 @@ def test_calibration_removes_the_score_of_a_label_after_an_empty_text(monkeypatc
 def test_impossible_options_and_labels_are_refused():
     run = train_language_model()
     for shots, draws in (((-1,), 1), ((99,), 1), ((), 1), ((1,), 0)):
-        with refused("bad-shots", "40"):
+        with refused(GlasshouseError, "40"):
             few_shot.measure(run, SPLITS, shots=shots, draws=draws)
-    with refused("nothing-held-out"):
+    with refused(GlasshouseError):
         few_shot.measure(run, {**SPLITS, "test": labelled_texts(0, 0)})
     long = LabelledTexts(("a", "b"), ("x " * 60, "y"))
-    with refused("label-too-long"):
+    with refused(DataError):
         few_shot.measure(run, {**SPLITS, "test": long})
     words = train_language_model("words", data={"tokenizer": "words", "vocabulary": 60})
-    with refused("labels-alike"):
+    with refused(DataError):
         few_shot.measure(words, {**SPLITS, "test": LabelledTexts(("a", "b"), ("never", "ever"))})

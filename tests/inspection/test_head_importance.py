@@ -8,6 +8,7 @@ import glasshouse
 from glasshouse.inspection import head_importance as importance
 from glasshouse.inspection.capture import edit
 from glasshouse.inspection.example_batches import example_batches
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 
@@ -72,9 +73,9 @@ def test_replacements_of_a_head_differ(inspected, replacement):
 
 
 def test_unknown_methods_and_models_without_heads_are_refused(inspected):
-    with refused("bad-option", "'magic'"):
+    with refused(GlasshouseError, "'magic'"):
         importance.head_importance(inspected, ("magic",))
-    with refused("bad-option", "'nothing'"):
+    with refused(GlasshouseError, "'nothing'"):
         importance.head_importance(inspected, ("ablation",), replacement="nothing")
 
 

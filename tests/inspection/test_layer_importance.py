@@ -7,6 +7,7 @@ import pytest
 from glasshouse.inspection import layer_importance
 from glasshouse.inspection.example_batches import example_batches
 from glasshouse.inspection.head_importance import batch_loss
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 
@@ -39,5 +40,5 @@ def test_replacements_differ_and_unknown_ones_are_refused(inspected):
         for replacement in ("zero", "mean", "resampled")
     }
     assert len(set(damages.values())) == 3
-    with refused("bad-option", "magic"):
+    with refused(GlasshouseError, "magic"):
         layer_importance.layer_importance(inspected, replacement="magic")

@@ -7,6 +7,7 @@ from PIL import Image
 import glasshouse
 from glasshouse.data.sources.scenes import pictures
 from glasshouse.inspection.picture_descriptions import describe
+from glasshouse.specs.errors import DataError, GlasshouseError
 from tests.refusals import refused
 
 
@@ -33,16 +34,16 @@ def test_without_pictures_the_first_held_out_ones_are_described_and_drawn(descri
 
 
 def test_pictures_that_cannot_be_described_are_refused(describer, tmp_path):
-    with refused("unknown-picture", "4"):
+    with refused(GlasshouseError, "4"):
         describe(describer, ["4"])
-    with refused("wrong-picture-shape", "(3, 3, 3)"):
+    with refused(GlasshouseError, "(3, 3, 3)"):
         describe(describer, [np.zeros((3, 3, 3), np.uint8)])
     (tmp_path / "text.png").write_text("no picture")
-    with refused("not-a-picture", "text.png"):
+    with refused(DataError, "text.png"):
         describe(describer, [tmp_path / "text.png"])
 
 
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_other_models_are_refused(inspected):
-    with refused("not-a-describer", "glasshouse train scene-describer"):
+    with refused(GlasshouseError, "glasshouse train scene-describer"):
         describe(inspected, [0])

@@ -5,6 +5,7 @@ import torch
 
 from glasshouse.inspection.capture import capture, edit
 from glasshouse.inspection.text_input import TextInput
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 from .inspected_runs import TEXTS
@@ -38,19 +39,19 @@ def test_a_named_output_is_found(inspected):
     prediction = text.prediction()
     name = str(prediction.output) if inspected.name == "dual-encoder" else prediction.name
     assert text.prediction(prediction.row + 1, name) == prediction
-    with refused("unknown-position", "99"):
+    with refused(GlasshouseError, "99"):
         text.prediction(99)
 
 
 def test_unknown_targets_and_long_or_empty_texts_are_refused(inspected):
     text = TextInput(inspected, TEXTS[inspected.name][0])
-    codes = {"classifier": "unknown-label", "dual-encoder": "unknown-picture"}
-    with refused(codes.get(inspected.name, "not-one-token")):
+    codes = {"classifier": GlasshouseError, "dual-encoder": GlasshouseError}
+    with refused(codes.get(inspected.name, GlasshouseError)):
         text.prediction(target="no such answer")
-    with refused("empty-text"):
+    with refused(GlasshouseError):
         TextInput(inspected, "")
     long = " ".join(["abca", "the", "cat"] * 200)
-    with refused("text-too-long", "data.context"):
+    with refused(GlasshouseError, "data.context"):
         TextInput(inspected, long)
 
 
@@ -61,11 +62,11 @@ def test_an_edit_changes_the_output_and_leaves_nothing_behind(inspected):
         with edit(inspected.model, {text.embedding: lambda output: output.roll(1, 1)}):
             assert not torch.allclose(text.forward(), before)
         assert torch.equal(text.forward(), before)
-        with refused("shapes-differ"), edit(inspected.model, {text.embedding: lambda output: output[:, 1:]}):
+        with refused(GlasshouseError), edit(inspected.model, {text.embedding: lambda output: output[:, 1:]}):
             text.forward()
     assert not any(module._forward_hooks for module in inspected.model.modules())
 
 
 def test_a_run_that_describes_pictures_cannot_read_a_text_alone(describer):
-    with refused("reads-a-picture", "describer"):
+    with refused(GlasshouseError, "describer"):
         TextInput(describer, "two red circles")

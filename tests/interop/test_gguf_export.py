@@ -11,6 +11,7 @@ from glasshouse.interop import gguf_export, gguf_import, imported_model, llama2c
 from glasshouse.interop.architectures.config_fields import field_values, with_field_values
 from glasshouse.interop.gguf_file import GGUF
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import CannotExport, GlasshouseError
 from glasshouse.specs.spec import HeadSpec
 from glasshouse.tokenizers.byte_pair import BytePair
 from tests import needs
@@ -100,26 +101,26 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (replace(GPT2, activation="relu"), ("no-fitting-architecture", "model.activation='relu'", "'gpt2'")),
-        (replace(GPT2, activation="gelu-exact"), ("no-fitting-architecture", "model.activation='gelu-exact'")),
-        (replace(GPT2, attention="local-window"), ("no-fitting-architecture", "model.attention='local-window'")),
-        (replace(GPT2, connection="post-norm"), ("no-fitting-architecture", "model.connection='post-norm'")),
-        (replace(GPT2, norm="rms"), ("no-fitting-architecture", "model.norm='rms'")),
-        (replace(GPT2, head_width=8), ("no-fitting-architecture", "model.head_width=8")),
-        (replace(GPT2, head=HeadSpec(own={"bias": True})), ("no-fitting-architecture", "model.head.bias=True")),
-        (replace(GPT2, head=HeadSpec(own={"softcap": 30.0})), ("no-fitting-architecture", "model.head.softcap=30.0")),
-        (replace(GPT2, own={"query_key_norm": True}), ("no-fitting-architecture", "model.query_key_norm=True")),
-        (replace(GPT2, head=HeadSpec(own={"future_tokens": 1})), ("no-fitting-architecture", "model.head.future_tokens=1")),
-        (replace(GPT2, own={"value_residual": True}), ("no-fitting-architecture", "model.value_residual=True")),
-        (replace(LLAMA, own={"attention_softcap": 50.0}), ("no-fitting-architecture", "model.attention_softcap=50.0")),
-        (replace(LLAMA, activation="relu-squared"), ("no-fitting-architecture", "model.activation='relu-squared'")),
-        (replace(GPT2, own={"feed_forward_layers": 2}), ("no-fitting-architecture", "model.feed_forward_layers=2")),
-        (replace(GPT2, activation="relu-single-layer"), ("no-fitting-architecture", "model.activation='relu-single-layer'")),
-        (replace(LLAMA, position="alibi"), ("no-fitting-architecture", "model.position='alibi'", "'llama'")),
-        (replace(LLAMA, norm="layer"), ("no-fitting-architecture", "model.norm='layer'")),
-        (replace(LLAMA, bias=True), ("no-fitting-architecture", "model.bias=True")),
-        (replace(LLAMA, embedding_norm=True), ("no-fitting-architecture", "model.embedding_norm=True")),
-        (replace(LLAMA, kind="encoder"), ("no-fitting-architecture", "model.kind='encoder'")),
+        (replace(GPT2, activation="relu"), (CannotExport, "model.activation='relu'", "'gpt2'")),
+        (replace(GPT2, activation="gelu-exact"), (CannotExport, "model.activation='gelu-exact'")),
+        (replace(GPT2, attention="local-window"), (CannotExport, "model.attention='local-window'")),
+        (replace(GPT2, connection="post-norm"), (CannotExport, "model.connection='post-norm'")),
+        (replace(GPT2, norm="rms"), (CannotExport, "model.norm='rms'")),
+        (replace(GPT2, head_width=8), (CannotExport, "model.head_width=8")),
+        (replace(GPT2, head=HeadSpec(own={"bias": True})), (CannotExport, "model.head.bias=True")),
+        (replace(GPT2, head=HeadSpec(own={"softcap": 30.0})), (CannotExport, "model.head.softcap=30.0")),
+        (replace(GPT2, own={"query_key_norm": True}), (CannotExport, "model.query_key_norm=True")),
+        (replace(GPT2, head=HeadSpec(own={"future_tokens": 1})), (CannotExport, "model.head.future_tokens=1")),
+        (replace(GPT2, own={"value_residual": True}), (CannotExport, "model.value_residual=True")),
+        (replace(LLAMA, own={"attention_softcap": 50.0}), (CannotExport, "model.attention_softcap=50.0")),
+        (replace(LLAMA, activation="relu-squared"), (CannotExport, "model.activation='relu-squared'")),
+        (replace(GPT2, own={"feed_forward_layers": 2}), (CannotExport, "model.feed_forward_layers=2")),
+        (replace(GPT2, activation="relu-single-layer"), (CannotExport, "model.activation='relu-single-layer'")),
+        (replace(LLAMA, position="alibi"), (CannotExport, "model.position='alibi'", "'llama'")),
+        (replace(LLAMA, norm="layer"), (CannotExport, "model.norm='layer'")),
+        (replace(LLAMA, bias=True), (CannotExport, "model.bias=True")),
+        (replace(LLAMA, embedding_norm=True), (CannotExport, "model.embedding_norm=True")),
+        (replace(LLAMA, kind="encoder"), (CannotExport, "model.kind='encoder'")),
     ],
 )
 def test_runs_of_another_architecture(model, reason):
@@ -128,11 +129,11 @@ def test_runs_of_another_architecture(model, reason):
 
 
 def test_a_path_that_cannot_be_written(llama_run, tmp_path):
-    with refused("cannot-write"):
+    with refused(GlasshouseError):
         gguf_export.export(llama_run, tmp_path / "no" / "where.gguf")
 
 
 def test_without_the_package_gguf(llama_run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "gguf", None)
-    with refused("missing-package"):
+    with refused(GlasshouseError):
         gguf_export.export(llama_run, tmp_path / "again.gguf")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from glasshouse.interop import gguf_import
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotImport, GlasshouseError
 from tests import needs
 from tests.refusals import refused
 
@@ -16,18 +16,18 @@ needs.package("gguf")
 
 def test_files_that_are_not_gguf(tmp_path):
     path = tmp_path / "file.gguf"
-    for content, code in (
-        (b"", "not-gguf"),
-        (b"PK\x03\x04 and more", "not-gguf"),
-        (b"GGUF", "damaged-gguf"),
-        (b"GGUF" + struct.pack("<I", 1) + bytes(64), "unsupported-gguf"),
-        (b"GGUF" + struct.pack(">I", 3) + bytes(64), "unsupported-gguf"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "damaged-gguf"),
+    for content, kind in (
+        (b"", CannotImport),
+        (b"PK\x03\x04 and more", CannotImport),
+        (b"GGUF", CannotImport),
+        (b"GGUF" + struct.pack("<I", 1) + bytes(64), CannotImport),
+        (b"GGUF" + struct.pack(">I", 3) + bytes(64), CannotImport),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), CannotImport),
     ):
         path.write_bytes(content)
-        with refused(code, path.name):
+        with refused(kind, path.name):
             gguf_import.read(path)
-    with refused("unreadable-file"):
+    with refused(GlasshouseError):
         gguf_import.read(tmp_path / "nowhere.gguf")
 
 

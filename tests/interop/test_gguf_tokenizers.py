@@ -8,6 +8,7 @@ from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.interop import gguf_export, gguf_import, imported_model, llama2c, llama_cpp
 from glasshouse.interop.gguf_file import GGUF
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.characters import Characters
 from glasshouse.tokenizers.external import ExternalTokenizer
@@ -70,7 +71,7 @@ def test_a_model_with_more_tokens_than_its_tokenizer(byte_pairs, tmp_path):
 @pytest.mark.parametrize("kind", [Words, Characters])
 def test_tokenizers_that_llama_cpp_does_not_have(kind, tmp_path):
     run = random_run(kind.train(["the cat sat on the mat"], 20), LLAMA, "words")
-    with refused("tokenizer-does-not-fit", kind.name):
+    with refused(GlasshouseError, kind.name):
         gguf_export.export(run, tmp_path / "words.gguf")
     assert not list(tmp_path.glob("*.gguf"))
     assert not list(tmp_path.glob(".*.tmp"))
@@ -80,7 +81,7 @@ def test_an_external_tokenizer_that_llama_cpp_does_not_have(byte_pairs, tmp_path
     document = byte_pairs["gpt-2"]._to_json()
     document["pre_tokenizer"] = {**document["pre_tokenizer"], "add_prefix_space": True}
     run = random_run(ExternalTokenizer(document), LLAMA, "prefixed")
-    with refused("tokenizer-does-not-fit", "llama.cpp"):
+    with refused(GlasshouseError, "llama.cpp"):
         gguf_export.export(run, tmp_path / "prefixed.gguf")
 
 
@@ -88,7 +89,7 @@ def test_a_long_s(tmp_path):
     """The one character that llama.cpp splits differently is refused, but only in the pattern that it affects."""
     tokenizers = {pattern: BytePair.train(["ſhe ſhe 'ſ " * 20], 262, pattern=pattern) for pattern in ("gpt-2", "gpt-4")}
     gguf_export.export(random_run(tokenizers["gpt-2"], LLAMA, "two"), tmp_path / "two.gguf")
-    with refused("tokenizer-does-not-fit"):
+    with refused(GlasshouseError):
         gguf_export.export(random_run(tokenizers["gpt-4"], LLAMA, "four"), tmp_path / "four.gguf")
 
 
@@ -96,7 +97,7 @@ def test_no_end_of_text(byte_pairs, tmp_path):
     document = byte_pairs["gpt-2"]._to_json()
     document["added_tokens"] = []
     run = random_run(BytePair.from_json(document), LLAMA, "endless")
-    with refused("tokenizer-does-not-fit"):
+    with refused(GlasshouseError):
         gguf_export.export(run, tmp_path / "endless.gguf")
 
 

@@ -9,6 +9,7 @@ import torch
 
 from glasshouse.interop import huggingface, imported_model
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import CannotImport, GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
 from tests import needs
 from tests.refusals import refused
@@ -29,16 +30,16 @@ def test_shards(tmp_path):
 
 
 def test_what_is_not_a_directory_with_a_config(tmp_path):
-    with refused("not-a-model-folder"):
+    with refused(CannotImport):
         huggingface.read(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
-    with refused("not-a-model-folder"):
+    with refused(CannotImport):
         huggingface.read(tmp_path / "file")
-    with refused("not-a-model-folder", "config.json"):
+    with refused(CannotImport, "config.json"):
         huggingface.read(tmp_path)
     for text in ("{", "[1]", "\ud800", "[" * 10**5):
         (tmp_path / "config.json").write_bytes(text.encode("utf-8", "surrogatepass"))
-        with refused("not-json"):
+        with refused(GlasshouseError):
             huggingface.read(tmp_path)
 
 
@@ -46,7 +47,7 @@ def test_an_unsupported_architecture_is_refused(tmp_path):
     save_small_gpt2(tmp_path)
     for names in (["MambaForCausalLM"], [], None, "GPT2LMHeadModel"):
         (tmp_path / "config.json").write_text(json.dumps({"architectures": names}))
-        with refused("unsupported-architecture"):
+        with refused(CannotImport):
             huggingface.read(tmp_path)
 
 
@@ -54,11 +55,11 @@ def test_an_unsupported_architecture_is_refused(tmp_path):
 def test_pickles_are_refused_and_never_opened(name, tmp_path, monkeypatch):
     save_small_gpt2(tmp_path)
     (tmp_path / "model.safetensors").unlink()
-    with refused("no-weights"):
+    with refused(CannotImport):
         huggingface.read(tmp_path)
     (tmp_path / name).write_bytes(b"\x80\x04.")
     monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("it was opened"))
-    with refused("pickle-refused", name):
+    with refused(CannotImport, name):
         huggingface.read(tmp_path)
 
 
@@ -68,15 +69,15 @@ def test_a_missing_shard(tmp_path):
     files = json.loads(index.read_text())["weight_map"]
     name, file = next(iter(files.items()))
     (tmp_path / "many" / file).rename(tmp_path / "elsewhere")
-    with refused("missing-file", f"{file}"):
+    with refused(GlasshouseError, f"{file}"):
         huggingface.read(tmp_path / "many")
-    for wrong, code in (
-        ({"weight_map": {**files, name: "../elsewhere"}}, "bad-index"),
-        ({"weight_map": {"a tensor": next(f for f in files.values() if f != file)}}, "missing-tensor"),
-        ({"weight_map": [1]}, "bad-index"),
+    for wrong, kind in (
+        ({"weight_map": {**files, name: "../elsewhere"}}, CannotImport),
+        ({"weight_map": {"a tensor": next(f for f in files.values() if f != file)}}, GlasshouseError),
+        ({"weight_map": [1]}, CannotImport),
     ):
         index.write_text(json.dumps(wrong))
-        with refused(code):
+        with refused(kind):
             huggingface.read(tmp_path / "many")
 
 
@@ -86,14 +87,14 @@ def test_damaged_safetensors(tmp_path):
     whole = path.read_bytes()
     for damaged in (b"", whole[:5], whole[:100], whole[:-3], b"\xff" * 8 + whole[8:], whole[:8] + b"x" * 50 + whole[58:]):
         path.write_bytes(damaged)
-        with refused("damaged-checkpoint", "model.safetensors"):
+        with refused(GlasshouseError, "model.safetensors"):
             huggingface.read(tmp_path)
 
 
 def test_a_damaged_tokenizer(tmp_path):
     save_small_gpt2(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{")
-    with refused("not-json", "tokenizer.json"):
+    with refused(GlasshouseError, "tokenizer.json"):
         huggingface.read(tmp_path)
 
 
@@ -105,7 +106,7 @@ def test_an_output_directory_with_files_is_left_alone(tmp_path, monkeypatch):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine").write_text("")
     for existing in (tmp_path / "full", tmp_path / "full/mine"):
-        with refused("output-exists"):
+        with refused(GlasshouseError):
             huggingface.export(run, existing)
     (tmp_path / "empty").mkdir()
     huggingface.export(run, tmp_path / "empty")
@@ -115,7 +116,7 @@ def test_an_output_directory_with_files_is_left_alone(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(huggingface.checkpoint, "save_tensors", full_disk)
-    with refused("cannot-write"):
+    with refused(GlasshouseError):
         huggingface.export(run, tmp_path / "out")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
 
@@ -146,9 +147,9 @@ def test_a_path_is_never_looked_up_on_the_hub(tmp_path, monkeypatch):
     assert huggingface.resolve("gpt2") == Path("gpt2")
     assert huggingface.resolve(tmp_path) == tmp_path
     for wrong in ("no/such/folder", "/no/such", "../gpt-2", "a b", "hub:", "hub:/no/such", "hub:../gpt-2", "hub:a b"):
-        with refused("unknown-model"):
+        with refused(GlasshouseError):
             huggingface.resolve(wrong)
-    with refused("unknown-model", "hub:owner/name"):
+    with refused(GlasshouseError, "hub:owner/name"):
         huggingface.resolve("owner/name")
 
 
@@ -168,9 +169,9 @@ def test_a_name_is_downloaded_from_the_hub(tmp_path, monkeypatch):
         raise ConnectionError("no route to host\nand much more")
 
     monkeypatch.setattr(hub, "snapshot_download", unreachable)
-    with refused("fetch-failed", "'gpt2'") as caught:
+    with refused(GlasshouseError, "'gpt2'") as caught:
         huggingface.resolve("hub:gpt2")
     assert caught.value.__cause__ is None
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
-    with refused("missing-package", "huggingface_hub"):
+    with refused(GlasshouseError, "huggingface_hub"):
         huggingface.resolve("hub:gpt2")

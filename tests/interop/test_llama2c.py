@@ -10,6 +10,7 @@ import torch
 from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.interop import imported_model, llama2c
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import CannotImport, GlasshouseError
 from tests.refusals import refused
 
 from .llama2c_files import (
@@ -78,13 +79,13 @@ def test_the_tokenizer_may_have_another_name(small, tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda content: content[:20], ("not-llama2c", "20")),
-        (lambda content: content[:-4], ("damaged-llama2c", "dim=8", "hidden_dim=12")),
-        (lambda content: content + b"\0\0\0\0", ("damaged-llama2c",)),
-        (lambda content: struct.pack("<i", -8) + content[4:], ("not-llama2c", "dim=-8")),
-        (lambda content: struct.pack("<i", 9) + content[4:], ("not-llama2c",)),
-        (lambda content: b"GGUF" + content[4:], ("not-llama2c", "dim=")),
-        (lambda content: struct.pack("<Ii", 0x616B3432, 1) + content[8:], ("unsupported-llama2c",)),
+        (lambda content: content[:20], (CannotImport, "20")),
+        (lambda content: content[:-4], (CannotImport, "dim=8", "hidden_dim=12")),
+        (lambda content: content + b"\0\0\0\0", (CannotImport,)),
+        (lambda content: struct.pack("<i", -8) + content[4:], (CannotImport, "dim=-8")),
+        (lambda content: struct.pack("<i", 9) + content[4:], (CannotImport,)),
+        (lambda content: b"GGUF" + content[4:], (CannotImport, "dim=")),
+        (lambda content: struct.pack("<Ii", 0x616B3432, 1) + content[8:], (CannotImport,)),
     ],
 )
 def test_a_damaged_model(small, change, reason):
@@ -97,12 +98,12 @@ def test_a_damaged_model(small, change, reason):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda content: content[:-3], ("tokenizer-does-not-fit", "299")),
-        (lambda content: content[:5], ("tokenizer-does-not-fit",)),
-        (lambda content: content + b"\0", ("tokenizer-does-not-fit",)),
-        (lambda content: content[:8] + struct.pack("<i", -5) + content[12:], ("tokenizer-does-not-fit", "-5")),
-        (lambda content: content.replace(b"<0x0A>", b"<0x0b>"), ("not-llama2c", "256")),
-        (lambda content: content[:-1] + b"\xff", ("tokenizer-does-not-fit", "299")),
+        (lambda content: content[:-3], (GlasshouseError, "299")),
+        (lambda content: content[:5], (GlasshouseError,)),
+        (lambda content: content + b"\0", (GlasshouseError,)),
+        (lambda content: content[:8] + struct.pack("<i", -5) + content[12:], (GlasshouseError, "-5")),
+        (lambda content: content.replace(b"<0x0A>", b"<0x0b>"), (CannotImport, "256")),
+        (lambda content: content[:-1] + b"\xff", (GlasshouseError, "299")),
     ],
 )
 def test_a_damaged_tokenizer(small, change, reason):
@@ -115,17 +116,17 @@ def test_a_damaged_tokenizer(small, change, reason):
 
 def test_no_tokenizer(small):
     small.with_name("tok300.bin").unlink()
-    with refused("missing-file", "tok300.bin", "tokenizer.bin"):
+    with refused(GlasshouseError, "tok300.bin", "tokenizer.bin"):
         llama2c.read(small)
 
 
 def test_a_piece_twice(small):
     pieces = some_pieces(300)
     write_pieces(small.with_name("tok300.bin"), [*pieces[:-1], (b"he", -99.0)])
-    with refused("piece-twice", "'he'"):
+    with refused(CannotImport, "'he'"):
         llama2c.read(small)
 
 
 def test_no_file(tmp_path):
-    with refused("unreadable-file"):
+    with refused(GlasshouseError):
         llama2c.read(tmp_path / "nowhere.bin")

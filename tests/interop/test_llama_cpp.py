@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from glasshouse.interop import llama_cpp
+from glasshouse.specs.errors import GlasshouseError
 from tests import needs
 from tests.refusals import refused
 
@@ -13,16 +14,16 @@ needs.package("xllamacpp")
 
 def test_without_the_package_xllamacpp(llama_gguf, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with refused("missing-package"):
+    with refused(GlasshouseError):
         llama_cpp.greedy_in_llama_cpp(llama_gguf, ["The"], 1)
 
 
 def test_llama_cpp_says_what_is_wrong(llama_gguf, tmp_path):
     path = tmp_path / "short.gguf"
     path.write_bytes(llama_gguf.read_bytes()[:-5000])
-    with refused("llama-cpp-failed", "llama.cpp", "short.gguf"):
+    with refused(GlasshouseError, "llama.cpp", "short.gguf"):
         llama_cpp.greedy_in_llama_cpp(path, ["The"], 1)
-    with refused("missing-file"):
+    with refused(GlasshouseError):
         llama_cpp.greedy_in_llama_cpp(tmp_path / "nowhere.gguf", ["The"], 1)
 
 

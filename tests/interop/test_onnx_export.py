@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from glasshouse.interop import onnx_export, onnx_operators
+from glasshouse.specs.errors import CannotExport, GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
 from tests import needs
 from tests.refusals import refused
@@ -67,18 +68,18 @@ def test_a_classifier_with_its_labels_and_its_tokenizer(tmp_path):
 
 def test_a_graph_with_other_outputs_is_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_export, "TOLERANCE", -1.0)
-    with refused("export-differs"):
+    with refused(CannotExport):
         onnx_export.export(random_run(FAST["recurrent"]), tmp_path / "out")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
 
 
 def test_a_part_without_an_operator(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_operators, "ACTIVATIONS", {})
-    with refused("no-onnx-operator", "IdentityCell", "model.cell=lstm"):
+    with refused(CannotExport, "IdentityCell", "model.cell=lstm"):
         onnx_export.export(random_run(FAST["recurrent"]), tmp_path / "out")
 
 
 def test_without_a_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with refused("missing-package", "pip install onnx onnxscript onnxruntime"):
+    with refused(GlasshouseError, "pip install onnx onnxscript onnxruntime"):
         onnx_export.export(random_run(GPT2_LIKE), tmp_path / "out")

@@ -8,6 +8,7 @@ import pytest
 
 from glasshouse.launching import cluster_hardware, cluster_settings
 from glasshouse.launching.cluster_hardware import ClusterHardware, shape_of
+from glasshouse.specs.errors import GlasshouseError, LaunchError
 from tests.refusals import refused
 
 
@@ -26,28 +27,28 @@ def test_a_cluster_file_may_describe_the_hardware() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "value"),
+    ("line", "kind", "value"),
     [
-        ("peak_tflop = 1", "bad-cluster-file", "peak_tflops"),
-        ('peak_tflops = "fast"', "bad-cluster-file", "a number"),
-        ("peak_tflops = true", "bad-cluster-file", "a number"),
-        ("gpu = 200", "bad-cluster-file", "a text"),
-        ("network_gb_per_second = -1", "bad-cluster-setting", "network_gb_per_second=-1"),
-        ("node_gb_per_second = 0", "bad-cluster-setting", "node_gb_per_second=0"),
-        ("node_gb_per_second = inf", "bad-cluster-setting", "node_gb_per_second=inf"),
-        ("node_latency_us = nan", "bad-cluster-setting", "node_latency_us=nan"),
-        ("achieved_share = 45", "bad-cluster-setting", "achieved_share=45"),
-        ("price_per_gpu_hour = -0.1", "bad-cluster-setting", "price_per_gpu_hour"),
+        ("peak_tflop = 1", LaunchError, "peak_tflops"),
+        ('peak_tflops = "fast"', LaunchError, "a number"),
+        ("peak_tflops = true", LaunchError, "a number"),
+        ("gpu = 200", LaunchError, "a text"),
+        ("network_gb_per_second = -1", LaunchError, "network_gb_per_second=-1"),
+        ("node_gb_per_second = 0", LaunchError, "node_gb_per_second=0"),
+        ("node_gb_per_second = inf", LaunchError, "node_gb_per_second=inf"),
+        ("node_latency_us = nan", LaunchError, "node_latency_us=nan"),
+        ("achieved_share = 45", LaunchError, "achieved_share=45"),
+        ("price_per_gpu_hour = -0.1", LaunchError, "price_per_gpu_hour"),
     ],
 )
-def test_a_bad_line_is_refused(line: str, code: str, value: str) -> None:
+def test_a_bad_line_is_refused(line: str, kind: type[GlasshouseError], value: str) -> None:
     Path("mine.toml").write_text(f"[hardware]\n{line}\n")
-    with refused(code, value, "mine.toml"):
+    with refused(kind, value, "mine.toml"):
         cluster_settings.read(Path("mine.toml"))
 
 
 def test_the_hardware_is_a_table() -> None:
-    with refused("bad-cluster-file", "hardware=3"):
+    with refused(LaunchError, "hardware=3"):
         ClusterHardware.from_table(3, "here")
 
 
@@ -58,5 +59,5 @@ def test_the_shape() -> None:
 
 @pytest.mark.parametrize("text", ["8x", "x8", "0x8", "8x0", "8", "", "-1x8", "8x8x8", "1.5x8", "cluster.toml"])
 def test_other_shapes_are_refused(text: str) -> None:
-    with refused("bad-cluster-shape", repr(text), "8x8"):
+    with refused(LaunchError, repr(text), "8x8"):
         shape_of(text)

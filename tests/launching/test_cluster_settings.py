@@ -8,6 +8,7 @@ import pytest
 
 from glasshouse.launching import cluster_settings
 from glasshouse.launching.cluster_settings import ClusterSettings, load, read, seconds_of
+from glasshouse.specs.errors import LaunchError
 from tests.refusals import refused
 
 
@@ -31,7 +32,7 @@ def test_the_first_file_counts(home: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert load().partition == "named"
     assert load(partition="option", nodes=None).partition == "option"
     monkeypatch.setenv("GLASSHOUSE_CLUSTER", "missing.toml")
-    with refused("no-cluster-file", "missing.toml"):
+    with refused(LaunchError, "missing.toml"):
         load()
 
 
@@ -58,18 +59,18 @@ def test_the_example_names_every_setting_and_is_valid() -> None:
 )
 def test_a_bad_file_is_refused(text: str, value: str) -> None:
     Path("cluster.toml").write_text(text)
-    with refused("bad-cluster-file", "cluster.toml", value):
+    with refused(LaunchError, "cluster.toml", value):
         load()
 
 
 def test_bad_values_are_refused() -> None:
-    with refused("bad-cluster-setting", "nodes=0"):
+    with refused(LaunchError, "nodes=0"):
         load(nodes=0)
-    with refused("bad-cluster-setting", "partition"):
+    with refused(LaunchError, "partition"):
         load(partition="a b")
-    with refused("bad-cluster-setting", "sbatch"):
+    with refused(LaunchError, "sbatch"):
         ClusterSettings(sbatch=("--a\nrm -rf /",)).changed()
-    with refused("time-too-short", "90", "150"):
+    with refused(LaunchError, "90", "150"):
         load(time="1:30")
     assert load(time="2:31").time == "2:31"
 
@@ -84,7 +85,7 @@ def test_times_are_those_of_slurm(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "4h", "-1", "1:2:3:4", "1.5"])
 def test_other_times_are_refused(text: str) -> None:
-    with refused("bad-time", repr(text)):
+    with refused(LaunchError, repr(text)):
         seconds_of(text)
 
 

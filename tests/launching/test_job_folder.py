@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.launching import job_folder
+from glasshouse.specs.errors import LaunchError, RunError
 from tests.refusals import refused
 
 
@@ -32,22 +33,22 @@ def test_jobs_are_numbered_and_listed() -> None:
 
 
 def test_what_is_no_job_is_refused() -> None:
-    with refused("no-such-job", "tiny-1"):
+    with refused(LaunchError, "tiny-1"):
         job_folder.find("tiny-1")
     job = recorded("tiny", 5)
     (job.path / "job.json").write_text("{}")
-    with refused("not-a-job", "tiny-1"):
+    with refused(LaunchError, "tiny-1"):
         job.record()
     (job.path / "tasks.json").write_text("[")
-    with refused("not-a-job", "tasks.json"):
+    with refused(LaunchError, "tasks.json"):
         job.tasks()
-    with refused("bad-name", "a b"):
+    with refused(RunError, "a b"):
         job_folder.create("a b")
 
 
 def test_a_folder_that_cannot_be_made() -> None:
     Path("jobs").write_text("a file")
-    with refused("not-a-folder", "jobs"):
+    with refused(RunError, "jobs"):
         job_folder.create("tiny")
 
 

@@ -7,6 +7,7 @@ import pytest
 from glasshouse.launching import slurm
 from glasshouse.launching.cluster_settings import ClusterSettings
 from glasshouse.launching.slurm import Partition, QueuedJob
+from glasshouse.specs.errors import LaunchError
 from tests.refusals import refused
 
 SINFO = """\
@@ -54,9 +55,9 @@ def test_the_queue() -> None:
 
 def test_no_slurm(programs: Path) -> None:
     assert not slurm.is_installed()
-    with refused("no-slurm", "sinfo"):
+    with refused(LaunchError, "sinfo"):
         slurm.check(ClusterSettings())
-    with refused("no-slurm", "sbatch"):
+    with refused(LaunchError, "sbatch"):
         slurm.submit(Path("job.sh"))
 
 
@@ -73,7 +74,7 @@ def test_no_slurm(programs: Path) -> None:
 )
 def test_slurm_without_a_cluster(programs: Path, said: str) -> None:
     pretend(programs, "sinfo", f"while read -r line; do echo \"$line\" >&2; done <<'END'\n{said}\nEND\nexit 1")
-    with refused("no-cluster", "sinfo", "login node", "leave out --on slurm") as caught:
+    with refused(LaunchError, "sinfo", "login node", "leave out --on slurm") as caught:
         slurm.check(ClusterSettings())
     assert "DNS" not in str(caught.value)
 
@@ -82,37 +83,37 @@ def test_what_a_partition_cannot_give_is_refused(programs: Path) -> None:
     pretend(programs, "sinfo", f"while read -r line; do echo \"$line\"; done <<'END'\n{SINFO}END")
     slurm.check(ClusterSettings(gpus_per_node=4, nodes=8, time="2:00:00", cpus_per_task=64))
     slurm.check(ClusterSettings(partition="debug", time="30-0"))
-    with refused("unknown-partition", "mian", "main", "long"):
+    with refused(LaunchError, "mian", "main", "long"):
         slurm.check(ClusterSettings(partition="mian"))
-    with refused("time-over-limit", "2:01:00", "main"):
+    with refused(LaunchError, "2:01:00", "main"):
         slurm.check(ClusterSettings(time="2:01:00"))
-    with refused("not-on-this-partition", "9 nodes", "8"):
+    with refused(LaunchError, "9 nodes", "8"):
         slurm.check(ClusterSettings(nodes=9))
-    with refused("not-on-this-partition", "5 GPUs"):
+    with refused(LaunchError, "5 GPUs"):
         slurm.check(ClusterSettings(gpus_per_node=5))
-    with refused("not-on-this-partition", "65 cores"):
+    with refused(LaunchError, "65 cores"):
         slurm.check(ClusterSettings(processes_per_node=65))
 
 
 def test_what_sbatch_says_reaches_the_user(programs: Path) -> None:
     pretend(programs, "sbatch", "echo 'sbatch: error: Invalid account or account/partition' >&2; exit 1")
-    with refused("slurm-failed", "Invalid account"):
+    with refused(LaunchError, "Invalid account"):
         slurm.submit(Path("job.sh"))
     pretend(programs, "sbatch", "echo '4711;cluster'")
     assert slurm.submit(Path("job.sh")) == 4711
     pretend(programs, "sbatch", "echo nothing")
-    with refused("slurm-failed", "nothing"):
+    with refused(LaunchError, "nothing"):
         slurm.submit(Path("job.sh"))
 
 
 def test_a_job_that_waits_for_another(programs: Path) -> None:
     pretend(programs, "sbatch", 'echo "$@" >&2; exit 1')
-    with refused("slurm-failed", "--dependency=afterok:12 --kill-on-invalid-dep=yes job.sh"):
+    with refused(LaunchError, "--dependency=afterok:12 --kill-on-invalid-dep=yes job.sh"):
         slurm.submit(Path("job.sh"), after=12)
 
 
 def test_a_controller_that_does_not_answer(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(programs, "squeue", "exec /bin/sleep 20")
     monkeypatch.setattr(slurm, "TIMEOUT", 0.2)
-    with refused("slurm-silent", "squeue"):
+    with refused(LaunchError, "squeue"):
         slurm.jobs()

@@ -7,6 +7,7 @@ import pytest
 from glasshouse.launching import job_folder, submission
 from glasshouse.launching.cluster_settings import ClusterSettings
 from glasshouse.launching.submission import JobRequest
+from glasshouse.specs.errors import LaunchError
 from tests.refusals import refused
 
 REQUEST = JobRequest("norms", job_folder.RUNS, "/studies/norms", ["resume", "{job}"], [[], []])
@@ -29,7 +30,7 @@ def pretend(folder: Path, name: str, text: str) -> None:
 
 def test_a_refused_job_leaves_nothing(programs: Path) -> None:
     pretend(programs, "sbatch", "exit 1")
-    with refused("slurm-failed"):
+    with refused(LaunchError):
         submission.submit(REQUEST, ClusterSettings())
     assert list(Path("jobs").iterdir()) == []
 
@@ -50,7 +51,7 @@ def test_work_is_not_queued_twice(programs: Path, monkeypatch: pytest.MonkeyPatc
     pretend(programs, "sbatch", "echo 12")
     pretend(programs, "squeue", "echo '12|0|RUNNING|1:00|None|n1|norms'")
     job = submission.submit(REQUEST, ClusterSettings())
-    with refused("already-queued", "norms", "12"):
+    with refused(LaunchError, "norms", "12"):
         submission.refuse_second(REQUEST)
     submission.refuse_second(JobRequest("norms", job_folder.RUNS, "/other/norms", []))
     submission.refuse_second(JobRequest("norms", job_folder.COMMAND, "", ["compare"]))

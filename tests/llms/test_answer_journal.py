@@ -3,6 +3,7 @@
 import pytest
 
 from glasshouse.llms.answer_journal import AnswerJournal, GridAnswer
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 DESIGN = {"format": 1, "questions": ["q"], "models": {"m": "run m, step 2"}, "options": {"seed": 0, "repeats": 2}}
@@ -37,17 +38,17 @@ def test_answers_come_back_and_a_line_that_was_cut_does_not(tmp_path):
 )
 def test_another_grid_is_refused(tmp_path, changed, named):
     AnswerJournal(tmp_path / "g", DESIGN).close()
-    with refused("other-grid", named, "--output"):
+    with refused(GlasshouseError, named, "--output"):
         AnswerJournal(tmp_path / "g", {**DESIGN, **changed})
 
 
 def test_other_folders_are_refused(tmp_path):
     (tmp_path / "file.txt").write_text("x")
-    with refused("not-a-grid", str(tmp_path)):
+    with refused(GlasshouseError, str(tmp_path)):
         AnswerJournal(tmp_path, DESIGN)
-    with refused("file-not-folder", "file.txt"):
+    with refused(GlasshouseError, "file.txt"):
         AnswerJournal(tmp_path / "file.txt", DESIGN)
     AnswerJournal(tmp_path / "g", DESIGN).close()
     (tmp_path / "g" / "grid.json").write_text("{")
-    with refused("damaged-grid", "grid.json"):
+    with refused(GlasshouseError, "grid.json"):
         AnswerJournal(tmp_path / "g", DESIGN)

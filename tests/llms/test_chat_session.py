@@ -6,6 +6,7 @@ from glasshouse.llms.chat_session import ChatSession
 from glasshouse.llms.http_endpoint import HTTPEndpoint
 from glasshouse.llms.language_model import Options
 from glasshouse.llms.openai_model import OpenAIModel
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 
@@ -44,16 +45,16 @@ def test_the_oldest_messages_are_left_out_when_the_context_is_full(server, model
     assert "question 0" not in sent(server)
     assert chat.dropped > 0
     assert len(chat.messages) == 13, "the chat itself is whole"
-    with refused("message-too-long", "remote", "40"):
+    with refused(GlasshouseError, "remote", "40"):
         chat.say("word " * 100)
 
 
 def test_a_message_that_failed_is_not_kept(server, model):
     chat = ChatSession(model, Options())
     server.script = [(400, {})]
-    with refused("request-refused"):
+    with refused(GlasshouseError):
         chat.say("Hello")
     assert chat.messages == []
     model.context = 10
-    with refused("no-room-for-answer", "max_tokens=256", "10"):
+    with refused(GlasshouseError, "max_tokens=256", "10"):
         chat.say("Hello")

@@ -18,6 +18,7 @@ from glasshouse.llms.debate import (
     turns,
 )
 from glasshouse.llms.debate_journal import DebateJournal
+from glasshouse.specs.errors import GlasshouseError
 from tests.llms.scripted_models import TOPIC, ScriptedModel
 from tests.refusals import refused
 
@@ -122,29 +123,29 @@ def test_a_finished_debate_asks_nothing(tmp_path: Path) -> None:
 def test_other_options_in_the_same_folder_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
     held(tmp_path)
     before = (tmp_path / "debate.jsonl").read_bytes()
-    with refused("other-debate", next(iter(change))):
+    with refused(GlasshouseError, next(iter(change))):
         held(tmp_path, dataclasses.replace(OPTIONS, **change))
     assert (tmp_path / "debate.jsonl").read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("change", "code"),
+    ("change", "kind"),
     [
-        ({"topic": " "}, "empty-topic"),
-        ({"topic": "the"}, "empty-topic"),
-        ({"models": ()}, "no-model"),
-        ({"models": ("a", "a")}, "repeated-model"),
-        ({"points": 0}, "bad-option"),
-        ({"rounds": 0}, "bad-option"),
-        ({"temperatures": ()}, "bad-option"),
-        ({"temperatures": (0.7, 0.7)}, "bad-option"),
-        ({"temperatures": (-1.0,)}, "bad-option"),
-        ({"max_tokens": 0}, "bad-option"),
-        ({"control_topic": "cars in town"}, "control-shares-words"),
+        ({"topic": " "}, GlasshouseError),
+        ({"topic": "the"}, GlasshouseError),
+        ({"models": ()}, GlasshouseError),
+        ({"models": ("a", "a")}, GlasshouseError),
+        ({"points": 0}, GlasshouseError),
+        ({"rounds": 0}, GlasshouseError),
+        ({"temperatures": ()}, GlasshouseError),
+        ({"temperatures": (0.7, 0.7)}, GlasshouseError),
+        ({"temperatures": (-1.0,)}, GlasshouseError),
+        ({"max_tokens": 0}, GlasshouseError),
+        ({"control_topic": "cars in town"}, GlasshouseError),
     ],
 )
-def test_options_that_cannot_work_are_refused(change: dict[str, object], code: str) -> None:
-    with refused(code):
+def test_options_that_cannot_work_are_refused(change: dict[str, object], kind: type[GlasshouseError]) -> None:
+    with refused(kind):
         dataclasses.replace(OPTIONS, **change)
 
 

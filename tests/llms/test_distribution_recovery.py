@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from glasshouse.llms.distribution_recovery import BISECTION, CLOSED, FORCED, RATIO, Recovery, rounding_error
 from glasshouse.llms.next_token_api import Answer, LogitsAPI
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 
@@ -134,12 +135,12 @@ def test_a_killed_recovery_continues_where_it_stopped(tmp_path):
     again = LogitsAPI(logits, most_top=5)
     Recovery(again, "prompt", 5, RATIO, journal).run()
     assert again.calls == 0
-    with refused("other-recovery", "answers.jsonl"):
+    with refused(GlasshouseError, "answers.jsonl"):
         Recovery(again, "another prompt", 5, RATIO, journal)
     journal.write_text("")  # killed before the first line was written
     assert Recovery(again, "prompt", 5, RATIO, journal).run().calls == whole.calls
     journal.write_text("no answers")
-    with refused("other-recovery", "answers.jsonl"):
+    with refused(GlasshouseError, "answers.jsonl"):
         Recovery(again, "prompt", 5, RATIO, journal)
 
 
@@ -153,15 +154,15 @@ def test_apis_that_show_nothing_or_ignore_the_bias_are_refused():
             return super().ask(prompt, top, {})
 
     logits = random_logits(30)
-    with refused("no-log-probabilities", "logits"):
+    with refused(GlasshouseError, "logits"):
         Recovery(Silent(logits), "", 5).run()
-    with refused("bias-ignored", "100"):
+    with refused(GlasshouseError, "100"):
         Recovery(Deaf(logits), "", 5).run()
-    with refused("method-does-not-fit", "bisection or closed-form"):
+    with refused(GlasshouseError, "bisection or closed-form"):
         Recovery(LogitsAPI(logits), "", 1, RATIO).run()
-    with refused("bad-option", "top=0"):
+    with refused(GlasshouseError, "top=0"):
         Recovery(LogitsAPI(logits), "", 0)
-    with refused("bad-option", "guess"):
+    with refused(GlasshouseError, "guess"):
         Recovery(LogitsAPI(logits), "", 5, "guess")
 
 

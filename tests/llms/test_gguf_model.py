@@ -10,6 +10,7 @@ from glasshouse.llms.gguf_model import GGUFModel
 from glasshouse.llms.language_model import Message, Options, streamed_reply
 from glasshouse.llms.run_model import RunModel
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import CannotImport, GlasshouseError
 from tests import needs
 from tests.refusals import refused
 
@@ -41,7 +42,7 @@ def test_it_answers_as_the_run_does(exported):
     drawn = Options(max_tokens=24, temperature=1.0, seed=7)
     assert model.complete("Once", drawn).text == model.complete("Once", drawn).text
     assert model.complete("Once", Options(max_tokens=40, temperature=0, stop=(" time",))).finish == "stop"
-    with refused("request-refused", "512"):
+    with refused(GlasshouseError, "512"):
         model.complete("Once upon a time " * 400, greedy)
 
 
@@ -57,10 +58,10 @@ def test_the_process_ends_with_the_model(exported):
 
 
 def test_a_missing_file_and_a_file_of_another_kind_are_refused(tmp_path):
-    with refused("missing-file", "none.gguf"):
+    with refused(GlasshouseError, "none.gguf"):
         GGUFModel(tmp_path / "none.gguf")
     (tmp_path / "text.gguf").write_text("not a model")
-    with refused("not-gguf", "text.gguf"):
+    with refused(CannotImport, "text.gguf"):
         GGUFModel(tmp_path / "text.gguf")
 
 
@@ -68,5 +69,5 @@ def test_llama_cpp_is_an_extra(tmp_path, monkeypatch):
     from glasshouse.llms import llama_cpp_server
 
     monkeypatch.setattr(llama_cpp_server.importlib.util, "find_spec", lambda name: None)
-    with refused("missing-package", "pip install xllamacpp"):
+    with refused(GlasshouseError, "pip install xllamacpp"):
         llama_cpp_server.start_server(tmp_path / "any.gguf")

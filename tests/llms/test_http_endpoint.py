@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint, RetryPolicy, is_loopback, retry_after
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 QUICK = RetryPolicy(attempts=3, first_pause=0.01)
@@ -27,17 +28,17 @@ def test_a_busy_server_is_asked_again_after_the_pause_that_it_asks_for(server):
 def test_a_server_that_stays_busy_or_asks_for_too_long_a_pause_is_given_up(server):
     endpoint = HTTPEndpoint(server.address, retries=QUICK)
     server.script = [(500, {})] * 3
-    with refused("server-failed", "3 times", "status 500"):
+    with refused(GlasshouseError, "3 times", "status 500"):
         endpoint.post(CHAT, {})
     server.script = [(429, {"Retry-After": "86400"})]
-    with refused("server-failed", "86400 s"):
+    with refused(GlasshouseError, "86400 s"):
         endpoint.post(CHAT, {})
     assert len(server.requests) == 4
 
 
 def test_a_refused_key_is_not_tried_again_and_never_shown(server):
     server.script = [(401, {})]
-    with refused("key-refused", "[key]", "key_env") as caught:
+    with refused(GlasshouseError, "[key]", "key_env") as caught:
         HTTPEndpoint(server.address, "sk-secret", retries=QUICK).post(CHAT, {})
     assert "sk-secret" not in str(caught.value)
     assert server.requests[0][2]["Authorization"] == "Bearer sk-secret"
@@ -47,9 +48,9 @@ def test_a_refused_key_is_not_tried_again_and_never_shown(server):
 def test_other_refusals_and_redirects_are_not_tried_again(server):
     server.script = [(400, {}), (302, {"Location": "http://127.0.0.1:1/elsewhere"})]
     endpoint = HTTPEndpoint(server.address, retries=QUICK)
-    with refused("request-refused", "status 400"):
+    with refused(GlasshouseError, "status 400"):
         endpoint.post(CHAT, {})
-    with refused("request-refused", "base_url"):
+    with refused(GlasshouseError, "base_url"):
         endpoint.post(CHAT, {})
 
 
@@ -57,16 +58,16 @@ def test_no_server_and_a_silent_server_are_told(server):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         closed = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with refused("server-failed", "2 times", "no connection"):
+        with refused(GlasshouseError, "2 times", "no connection"):
             HTTPEndpoint(closed, retries=RetryPolicy(2, 0.01)).post(CHAT, {})
         silent.listen()
-        with refused("server-failed", "once"):
+        with refused(GlasshouseError, "once"):
             HTTPEndpoint(closed, timeout=0.1, retries=RetryPolicy(1)).post(CHAT, {})
 
 
 def test_something_else_than_json_is_told(server):
     server.response = lambda path, text: ["no", "object"]
-    with refused("bad-response", CHAT):
+    with refused(GlasshouseError, CHAT):
         HTTPEndpoint(server.address).post(CHAT, {})
 
 
@@ -74,7 +75,7 @@ def test_events_come_one_by_one_and_an_event_of_an_error_ends_them(server):
     events = list(HTTPEndpoint(server.address).events(CHAT, {"stream": True}))
     assert "".join(e["choices"][0]["delta"].get("content", "") for e in events if e["choices"]) == "It is 2.96, about."
     server.events = lambda text, broken: ['{"error": {"message": "out of memory"}}']
-    with refused("server-failed", "out of memory"):
+    with refused(GlasshouseError, "out of memory"):
         list(HTTPEndpoint(server.address).events(CHAT, {"stream": True}))
     server.events = lambda text, broken: ['{"choices": [']
     with pytest.raises(BrokenStream):
@@ -90,7 +91,7 @@ def test_the_rate_limit_spaces_requests(server):
 
 
 def test_a_key_is_not_sent_without_encryption():
-    with refused("key-without-encryption", "http://example.org"):
+    with refused(GlasshouseError, "http://example.org"):
         HTTPEndpoint("http://example.org/v1", "sk-secret")
     HTTPEndpoint("https://example.org/v1", "sk-secret")
 

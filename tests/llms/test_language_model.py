@@ -3,6 +3,7 @@
 import pytest
 
 from glasshouse.llms.language_model import Message, Options, Reply, render_chat, streamed_reply
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 
@@ -30,7 +31,7 @@ def test_a_stream_shows_its_pieces_and_ends_in_a_reply():
 
 @pytest.mark.parametrize("option", [{"max_tokens": 0}, {"temperature": -1.0}, {"top_p": 0.0}, {"temperature": float("nan")}])
 def test_options_out_of_range_are_refused(option):
-    with refused("bad-option", *option):
+    with refused(GlasshouseError, *option):
         Options(**option)
 
 
@@ -47,7 +48,7 @@ def test_a_chat_becomes_one_text_that_the_answer_continues():
 
 
 def test_no_messages_and_unknown_roles_are_refused():
-    with refused("empty-chat"):
+    with refused(GlasshouseError):
         render_chat([])
-    with refused("unknown-role", "robot", "system, user, assistant"):
+    with refused(GlasshouseError, "robot", "system, user, assistant"):
         render_chat([Message("robot", "x")])

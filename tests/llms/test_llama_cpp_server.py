@@ -7,6 +7,7 @@ import urllib.request
 import pytest
 
 from glasshouse.llms.llama_cpp_server import start_server
+from glasshouse.specs.errors import GlasshouseError
 from tests import needs
 from tests.refusals import refused
 
@@ -15,9 +16,9 @@ def test_a_damaged_file_is_told(tmp_path):
     needs.package("xllamacpp")
     path = tmp_path / "damaged.gguf"
     path.write_bytes(b"GGUF" + bytes(100))
-    with refused("llama-cpp-failed", "damaged.gguf"):
+    with refused(GlasshouseError, "damaged.gguf"):
         start_server(path, device="cpu")
-    with refused("missing-file", "none.gguf"):
+    with refused(GlasshouseError, "none.gguf"):
         start_server(tmp_path / "none.gguf")
 
 

@@ -5,6 +5,7 @@ import pytest
 from glasshouse.llms.language_model import Options, Reply
 from glasshouse.llms.model_list import find_model, open_language_model, read_model_list
 from glasshouse.llms.openai_model import OpenAIModel
+from glasshouse.specs.errors import GlasshouseError, RunError
 from tests.refusals import refused
 
 REMOTE = '[models.remote]\nmodel = "openai:gpt-x"\nbase_url = "https://example.org/v1"\n'
@@ -21,11 +22,11 @@ def test_names_of_the_file_come_first_and_runs_need_none(tmp_path, tiny_run):
     assert open_language_model("small", device="cpu").name == "small"
     assert open_language_model(str(tiny_run), device="cpu").complete("the", Options(max_tokens=2)).prompt_tokens == 3
     assert open_language_model(f"run:{tiny_run}", device="cpu").name == f"run:{tiny_run}"
-    with refused("unknown-model", "'nothing'", "small, remote"):
+    with refused(GlasshouseError, "'nothing'", "small, remote"):
         open_language_model("nothing")
-    with refused("unknown-run", "nothing"):
+    with refused(RunError, "nothing"):
         open_language_model("run:nothing")
-    with refused("missing-file", "other.toml"):
+    with refused(GlasshouseError, "other.toml"):
         open_language_model("small", tmp_path / "other.toml")
 
 
@@ -33,23 +34,23 @@ def test_a_gguf_file_is_found_from_the_folder_of_the_list(tmp_path):
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     path = listed(folder, '[models.stories]\nmodel = "gguf:stories.gguf"\n')
-    with refused("missing-file", str(folder / "stories.gguf")):
+    with refused(GlasshouseError, str(folder / "stories.gguf")):
         open_language_model("stories", path)
-    with refused("missing-file", "stories.gguf"):
+    with refused(GlasshouseError, "stories.gguf"):
         open_language_model("gguf:stories.gguf")
 
 
 def test_a_server_needs_its_address_and_its_key(tmp_path, monkeypatch):
     listed(tmp_path, REMOTE + 'key_env = "MY_KEY"\nprice_per_million = {prompt = 2.0, tokens = 8}\ncontext = 4096\n')
     monkeypatch.delenv("MY_KEY", raising=False)
-    with refused("missing-key", "MY_KEY"):
+    with refused(GlasshouseError, "MY_KEY"):
         open_language_model("remote")
     monkeypatch.setenv("MY_KEY", "sk-secret")
     model = open_language_model("remote")
     assert isinstance(model, OpenAIModel)
     assert (model.model, model.context) == ("gpt-x", 4096)
     assert find_model("remote").cost(Reply("", "end", 1000, 100)) == pytest.approx(0.0028)
-    with refused("no-base-url", "openai:gpt-y", "llms.toml"):
+    with refused(GlasshouseError, "openai:gpt-y", "llms.toml"):
         open_language_model("openai:gpt-y")
 
 
@@ -67,7 +68,7 @@ def test_a_server_needs_its_address_and_its_key(tmp_path, monkeypatch):
 )
 def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path, line):
     path = listed(tmp_path, '[models.remote]\nmodel = "openai:gpt-x"\n' + line + "\n")
-    with refused("key-in-file", "remote") as caught:
+    with refused(GlasshouseError, "remote") as caught:
         read_model_list(path)
     assert "sk-secret" not in str(caught.value)
 
@@ -75,20 +76,20 @@ def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path, line):
 @pytest.mark.parametrize(
     ("text", "code", "named"),
     [
-        ("[models", "bad-model-list", "TOML"),
-        ("[model.a]\n", "bad-model-list", "[models.NAME]"),
-        ("models = 3\n", "bad-model-list", "[models.NAME]"),
-        ("[models]\na = 3\n", "bad-model-list", "[models.a]"),
-        ("[models.a]\n", "bad-model-list", "openai:MODEL"),
-        ('[models.a]\nmodel = "tiny"\n', "bad-model-list", "run:NAME"),
-        ('[models.a]\nmodel = "run:x"\nbase_url = "https://e.org"\n', "bad-model-list", "base_url"),
-        ('[models.a]\nmodel = "run:x"\ntemprature = 1\n', "bad-model-list", "temprature"),
-        ('[models.a]\nmodel = "openai:x"\n', "no-base-url", "[models.a]"),
-        ('[models.a]\nmodel = "openai:x"\nbase_url = "ftp://e.org"\n', "bad-base-url", "ftp://e.org"),
-        (REMOTE + "requests_per_minute = -1\n", "bad-model-list", "requests_per_minute=-1"),
-        (REMOTE + "timeout = 0\n", "bad-model-list", "timeout=0"),
-        (REMOTE + "price_per_million = {prompt = 1}\n", "bad-model-list", "price_per_million"),
-        (REMOTE + "price_per_million = {prompt = 1, tokens = true}\n", "bad-model-list", "price_per_million.tokens"),
+        ("[models", GlasshouseError, "TOML"),
+        ("[model.a]\n", GlasshouseError, "[models.NAME]"),
+        ("models = 3\n", GlasshouseError, "[models.NAME]"),
+        ("[models]\na = 3\n", GlasshouseError, "[models.a]"),
+        ("[models.a]\n", GlasshouseError, "openai:MODEL"),
+        ('[models.a]\nmodel = "tiny"\n', GlasshouseError, "run:NAME"),
+        ('[models.a]\nmodel = "run:x"\nbase_url = "https://e.org"\n', GlasshouseError, "base_url"),
+        ('[models.a]\nmodel = "run:x"\ntemprature = 1\n', GlasshouseError, "temprature"),
+        ('[models.a]\nmodel = "openai:x"\n', GlasshouseError, "[models.a]"),
+        ('[models.a]\nmodel = "openai:x"\nbase_url = "ftp://e.org"\n', GlasshouseError, "ftp://e.org"),
+        (REMOTE + "requests_per_minute = -1\n", GlasshouseError, "requests_per_minute=-1"),
+        (REMOTE + "timeout = 0\n", GlasshouseError, "timeout=0"),
+        (REMOTE + "price_per_million = {prompt = 1}\n", GlasshouseError, "price_per_million"),
+        (REMOTE + "price_per_million = {prompt = 1, tokens = true}\n", GlasshouseError, "price_per_million.tokens"),
     ],
 )
 def test_mistakes_are_named(tmp_path, text, code, named):

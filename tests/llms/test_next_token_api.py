@@ -6,6 +6,7 @@ import torch
 
 import glasshouse
 from glasshouse.llms.next_token_api import LogitsAPI, RunAPI
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 LOGITS = np.log([0.5, 0.3, 0.15, 0.05])
@@ -60,5 +61,5 @@ def test_other_models_are_refused(tmp_path, monkeypatch):
             class model:
                 kind = "encoder"
 
-    with refused("not-a-language-model", "encoder"):
+    with refused(GlasshouseError, "encoder"):
         RunAPI(Classifier(), "text")

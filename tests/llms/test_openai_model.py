@@ -5,6 +5,7 @@ import pytest
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint, RetryPolicy
 from glasshouse.llms.language_model import Message, Options, streamed_reply
 from glasshouse.llms.openai_model import OpenAIModel
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 CHAT = [Message("system", "Be brief."), Message("user", "What is 77 divided by 26?")]
@@ -48,5 +49,5 @@ def test_a_stream_that_ends_without_a_reason_is_broken(server, model):
 
 def test_an_answer_without_a_choice_is_told(server, model):
     server.response = lambda path, text: {"choices": []}
-    with refused("bad-response", "/chat/completions"):
+    with refused(GlasshouseError, "/chat/completions"):
         model.chat(CHAT, Options())

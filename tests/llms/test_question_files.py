@@ -4,6 +4,7 @@ import pytest
 
 from glasshouse.llms.answer_checks import check_all
 from glasshouse.llms.question_files import read_questions
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 REVERSED = """Here:
@@ -74,12 +75,12 @@ def test_a_file_of_a_user(tmp_path):
 def test_mistakes_are_named(tmp_path, text, named):
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    with refused("bad-questions", "mine.toml", named):
+    with refused(GlasshouseError, "mine.toml", named):
         read_questions(path)
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with refused("missing-file", "none.toml"):
+    with refused(GlasshouseError, "none.toml"):
         read_questions(tmp_path / "none.toml")
-    with refused("missing-file", "folder"):
+    with refused(GlasshouseError, "folder"):
         read_questions(tmp_path)

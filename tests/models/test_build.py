@@ -12,6 +12,7 @@ from glasshouse import models, parts
 from glasshouse.models.heads.pooling import pool
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs import catalogue
+from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec_files import model_spec
 from tests.models.small_models import SMALL
 from tests.refusals import refused
@@ -80,43 +81,43 @@ def test_positions_of_a_stack_that_reads_vectors_take_them_to_have_unit_size():
 
 @pytest.mark.parametrize("kind", ["decoder", "recurrent", "encoder-decoder"])
 def test_only_an_encoder_may_have_no_blocks(kind):
-    with refused("no-layers", "model.layers=0", kind):
+    with refused(SpecError, "model.layers=0", kind):
         models.check(model_spec(kind=kind, layers=0), 8)
 
 
 @pytest.mark.parametrize(
-    ("code", "value", "settings"),
+    ("kind", "value", "settings"),
     [
-        ("bidirectional-next-token", "model.bidirectional", {"kind": "recurrent", "bidirectional": True}),
-        ("head-does-not-fit", "model.kind='encoder'", {"kind": "encoder", "head": {"kind": "next-token"}}),
-        ("too-few-classes", "model.head.classes=0", {"kind": "encoder", "head": {"kind": "classifier"}}),
+        (SpecError, "model.bidirectional", {"kind": "recurrent", "bidirectional": True}),
+        (SpecError, "model.kind='encoder'", {"kind": "encoder", "head": {"kind": "next-token"}}),
+        (SpecError, "model.head.classes=0", {"kind": "encoder", "head": {"kind": "classifier"}}),
         (
-            "norm-without-hidden",
+            SpecError,
             "model.head.norm='batch'",
             {"kind": "encoder", "head": {"kind": "classifier", "classes": 2, "norm": "batch"}},
         ),
-        ("head-does-not-fit", "contrastive", {"kind": "dual-encoder", "head": {"kind": "classifier", "classes": 2}}),
-        ("patch-divides-image", "model.image_size=10", {"kind": "dual-encoder", "image_size": 10, "patch_size": 4}),
-        ("lacks-capability", "'linformer'", {"kind": "decoder", "attention": "linformer"}),
-        ("lacks-capability", "model.kind='recurrent'", {"kind": "decoder", "attention": "none"}),
-        ("lacks-capability", "'alibi'", {"kind": "encoder", "attention": "performer", "position": "alibi"}),
-        ("lacks-capability", "'local-window'", {"kind": "encoder-decoder", "attention": "local-window"}),
-        ("context-exceeds-width", "data.context=12", {"kind": "decoder", "position": "one-hot", "width": 8}),
-        ("groups-divide-heads", "model.heads=2", {"kind": "decoder", "attention": "grouped-query", "key_value_heads": 3}),
-        ("undeclared-setting", "model.attention=grouped-query", {"kind": "decoder", "key_value_heads": 1}),
-        ("undeclared-setting", "model.window=8", {"kind": "decoder", "window": 8}),
-        ("undeclared-setting", "model.attention=linformer or model.attention=performer", {"kind": "decoder", "rank": 8}),
-        ("undeclared-setting", "model.cell='gru'", {"kind": "decoder", "cell": "gru"}),
-        ("undeclared-setting", "model.causal=True", {"kind": "decoder", "causal": True}),
-        ("undeclared-setting", "model.encoder_layers=3", {"kind": "decoder", "encoder_layers": 3}),
-        ("undeclared-setting", "model.segments=2", {"kind": "decoder", "segments": 2}),
-        ("undeclared-setting", "model.head.classes=3", {"kind": "decoder", "head": {"classes": 3}}),
-        ("undeclared-setting", "model.image_size=64", {"kind": "encoder", "image_size": 64}),
-        ("undeclared-setting", "model.rotary_base=500000.0", {"kind": "encoder", "position": "alibi", "rotary_base": 5e5}),
+        (SpecError, "contrastive", {"kind": "dual-encoder", "head": {"kind": "classifier", "classes": 2}}),
+        (SpecError, "model.image_size=10", {"kind": "dual-encoder", "image_size": 10, "patch_size": 4}),
+        (SpecError, "'linformer'", {"kind": "decoder", "attention": "linformer"}),
+        (SpecError, "model.kind='recurrent'", {"kind": "decoder", "attention": "none"}),
+        (SpecError, "'alibi'", {"kind": "encoder", "attention": "performer", "position": "alibi"}),
+        (SpecError, "'local-window'", {"kind": "encoder-decoder", "attention": "local-window"}),
+        (SpecError, "data.context=12", {"kind": "decoder", "position": "one-hot", "width": 8}),
+        (SpecError, "model.heads=2", {"kind": "decoder", "attention": "grouped-query", "key_value_heads": 3}),
+        (SpecError, "model.attention=grouped-query", {"kind": "decoder", "key_value_heads": 1}),
+        (SpecError, "model.window=8", {"kind": "decoder", "window": 8}),
+        (SpecError, "model.attention=linformer or model.attention=performer", {"kind": "decoder", "rank": 8}),
+        (SpecError, "model.cell='gru'", {"kind": "decoder", "cell": "gru"}),
+        (SpecError, "model.causal=True", {"kind": "decoder", "causal": True}),
+        (SpecError, "model.encoder_layers=3", {"kind": "decoder", "encoder_layers": 3}),
+        (SpecError, "model.segments=2", {"kind": "decoder", "segments": 2}),
+        (SpecError, "model.head.classes=3", {"kind": "decoder", "head": {"classes": 3}}),
+        (SpecError, "model.image_size=64", {"kind": "encoder", "image_size": 64}),
+        (SpecError, "model.rotary_base=500000.0", {"kind": "encoder", "position": "alibi", "rotary_base": 5e5}),
     ],
 )
-def test_parts_that_do_not_fit_are_refused_with_the_reason(code, value, settings):
-    with refused(code, value):
+def test_parts_that_do_not_fit_are_refused_with_the_reason(kind, value, settings):
+    with refused(kind, value):
         models.check(model_spec(**{**SMALL, **settings}), context=12)
 
 
@@ -130,28 +131,28 @@ def test_an_attention_without_rotation_is_refused_with_rotary_positions(monkeypa
     find = catalogue.find
     monkeypatch.setattr(catalogue, "find", lambda *words: NoRotation if words[0] == "attention" else find(*words))
     models.check(model_spec(**{**SMALL, "kind": "decoder", "position": "alibi"}), context=12)
-    with refused("lacks-capability", "model.position='rotary'"):
+    with refused(SpecError, "model.position='rotary'"):
         models.check(model_spec(**{**SMALL, "kind": "decoder", "position": "rotary"}), context=12)
 
 
 def test_parts_in_the_wrong_place_are_refused():
-    for build, code in (
-        (lambda: parts.MultiHeadAttention(16, 2, position=parts.Learned(8, 16)), "position-in-wrong-place"),
-        (lambda: models.TransformerStack(None, [], position=parts.Alibi(2)), "position-in-wrong-place"),
-        (lambda: NoRotation(16, 2, position=parts.Rotary(8)), "lacks-capability"),
-        (lambda: parts.CrossAttention(parts.MultiHeadAttention(16, 2, position=parts.Alibi(2))), "position-in-wrong-place"),
-        (lambda: parts.CrossAttention(parts.LocalAttention(16, 2, 4)), "lacks-capability"),
-        (lambda: parts.MultiHeadAttention(30, 4), "heads-divide-width"),
-        (lambda: parts.MultiHeadAttention(16, 4, position=parts.Alibi(1)), "built-for-other-sizes"),
-        (lambda: parts.MultiHeadAttention(16, 2, position=parts.Rotary(2)), "built-for-other-sizes"),
-        (lambda: parts.Rotary(7), "odd-width"),
-        (lambda: parts.GroupedQueryAttention(64, 4, key_value_heads=3), "groups-divide-heads"),
-        (lambda: parts.OneHot(100, 64), "context-exceeds-width"),
-        (lambda: pool(torch.zeros(1, 2, 3), "avg"), "unknown-word"),
-        (lambda: models.Decoder(nn.Embedding(29, 16), [], models.NextTokenHead(32, 29)), "built-for-other-sizes"),
-        (lambda: parts.LinformerAttention(16, 2, 8, 4)(torch.zeros(1, 8, 16), parts.Window(2)), "mask-per-query"),
+    for build, kind in (
+        (lambda: parts.MultiHeadAttention(16, 2, position=parts.Learned(8, 16)), SpecError),
+        (lambda: models.TransformerStack(None, [], position=parts.Alibi(2)), SpecError),
+        (lambda: NoRotation(16, 2, position=parts.Rotary(8)), SpecError),
+        (lambda: parts.CrossAttention(parts.MultiHeadAttention(16, 2, position=parts.Alibi(2))), SpecError),
+        (lambda: parts.CrossAttention(parts.LocalAttention(16, 2, 4)), SpecError),
+        (lambda: parts.MultiHeadAttention(30, 4), SpecError),
+        (lambda: parts.MultiHeadAttention(16, 4, position=parts.Alibi(1)), SpecError),
+        (lambda: parts.MultiHeadAttention(16, 2, position=parts.Rotary(2)), SpecError),
+        (lambda: parts.Rotary(7), SpecError),
+        (lambda: parts.GroupedQueryAttention(64, 4, key_value_heads=3), SpecError),
+        (lambda: parts.OneHot(100, 64), SpecError),
+        (lambda: pool(torch.zeros(1, 2, 3), "avg"), GlasshouseError),
+        (lambda: models.Decoder(nn.Embedding(29, 16), [], models.NextTokenHead(32, 29)), SpecError),
+        (lambda: parts.LinformerAttention(16, 2, 8, 4)(torch.zeros(1, 8, 16), parts.Window(2)), GlasshouseError),
     ):
-        with refused(code):
+        with refused(kind):
             build()
 
 
@@ -175,5 +176,5 @@ def test_a_relu_after_its_only_matrix_does_not_begin_at_zero():
 
 
 def test_branches_cannot_begin_at_zero_without_a_residual():
-    with refused("zero-branches-without-residual", "model.connection='no-residual'", "pre-norm"):
+    with refused(SpecError, "model.connection='no-residual'", "pre-norm"):
         glasshouse.spec_of("demo-lm", "model.zero_branches=true", "model.connection=no-residual")

@@ -2,6 +2,7 @@
 
 import torch
 
+from glasshouse.specs.errors import SpecError
 from tests.models.small_models import build, tokens
 from tests.refusals import refused
 
@@ -26,5 +27,5 @@ def test_every_patch_sees_every_other_and_every_token_sees_the_picture():
 
 
 def test_patches_that_do_not_divide_the_picture_are_refused():
-    with refused("patch-divides-image", "model.image_size=10"):
+    with refused(SpecError, "model.image_size=10"):
         build(kind="picture-encoder-decoder", image_size=10, patch_size=4)

@@ -10,6 +10,7 @@ from PIL import Image
 
 from glasshouse.pages import attention_heatmap, figures
 from glasshouse.results.report import AttentionMap
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 from . import example_report as example
@@ -71,7 +72,7 @@ def test_a_map_of_two_sentences_is_packed_drawn_and_checked(tmp_path: Path) -> N
     assert [drawing.count(f'class="{side}"') for side in ("query", "key")] == [3, 4]
     figures.attention(attention, tmp_path / "cross.png")
     figures.attention(dataclasses.replace(attention, weights=weights[:1]), tmp_path / "one.svg")
-    with refused("shapes-differ"):
+    with refused(GlasshouseError):
         AttentionMap(("a", "b", "c"), weights, ("w", "x"))
     assert "same position" in attention_heatmap.cross_attention_pattern(np.eye(6, 7))
     assert "one position later" in attention_heatmap.cross_attention_pattern(np.eye(6, 7, k=1))

@@ -4,6 +4,7 @@ import numpy as np
 
 from glasshouse.pages import attention_page
 from glasshouse.results.report import AttentionMap
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 from . import example_report
@@ -21,7 +22,7 @@ def test_the_page_has_a_thumbnail_for_each_head_with_its_own_number():
 def test_too_many_weights_for_a_page_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(attention_page, "MOST_WEIGHTS", 30)
     attention = AttentionMap(("a", "b", "c", "d"), np.full((1, 2, 4, 4), 0.25))
-    with refused("too-many-weights", "32"):
+    with refused(GlasshouseError, "32"):
         attention_page.write(attention, tmp_path / "page.html", "run")
     attention_page.write(attention, tmp_path / "page.png", "run")
     assert (tmp_path / "page.png").exists()

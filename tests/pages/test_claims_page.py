@@ -3,6 +3,7 @@
 import glasshouse
 from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claims_page
+from glasshouse.specs.errors import GlasshouseError
 from tests.pages.example_claims import example_cases
 from tests.refusals import refused
 
@@ -21,5 +22,5 @@ def test_the_page_has_every_verdict_and_works_offline():
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_any_work(tmp_path):
-    with refused("missing-folder"):
+    with refused(GlasshouseError):
         glasshouse.claims_report(tmp_path / "nowhere" / "claims.html")

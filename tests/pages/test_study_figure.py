@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.pages.study_figure import draw
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 from . import example_study as example
@@ -25,5 +26,5 @@ def test_the_suffix_chooses_the_format_and_the_file_is_reproducible(tmp_path: Pa
     for phrase in ("rotary", "← better", "validation.loss, difference from learned"):
         assert phrase in text
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
-    with refused("wrong-suffix"):
+    with refused(GlasshouseError):
         draw(example.study(), tmp_path / "study.pdf")

@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from glasshouse import models
 from glasshouse.inspection.capture import capture
 from glasshouse.models import parameter_counts
+from glasshouse.models.stack import SequenceTooLong
 from glasshouse.parts.capabilities import CAPABILITIES
 from glasshouse.parts.masks import Causal, Padding
 from glasshouse.parts.positions.base import NoPosition
@@ -20,7 +21,7 @@ from glasshouse.parts.sizes import Sizes
 from glasshouse.records import checkpoint
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
-from glasshouse.specs.errors import SpecError
+from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.training.engine import load_weights
 from tests import needs
@@ -195,7 +196,7 @@ def test_rows_of_weights_sum_to_one_and_capture_changes_no_output(choice):
     model = build_model(choice)
     inputs = random_inputs(model)
     if "rows" in catalogue.find("attention", choice["attention"]).unsupported:
-        with refused("unknown-probe"), capture(model, "**.weights"):
+        with refused(GlasshouseError), capture(model, "**.weights"):
             pass
         return
     without_capture = run_model(model, inputs)
@@ -294,7 +295,7 @@ def test_beyond_the_training_length(choice):
         inputs = random_inputs(model, length=CONTEXT + 5)
     if lacks(choice, "longer"):
         longest = CONTEXT + (PICTURE_LENGTHS["picture-decoder"] if choice["kind"] == "picture-decoder" else 0)
-        with refused("too-long", f"{longest}"):
+        with refused(SequenceTooLong, f"{longest}"):
             run_model(model, inputs)
     else:
         assert run_model(model, inputs).isfinite().all()
@@ -368,7 +369,7 @@ def test_positions_are_about_as_large_as_the_embeddings(kind, position, width, i
 
 @pytest.mark.parametrize("position", ["rotary", "sinusoidal"])
 def test_odd_sizes_are_refused(position):
-    with refused("odd-width"):
+    with refused(SpecError):
         models.build(model_spec(width=9, heads=1, layers=1, position=position), VOCABULARY, CONTEXT)
 
 

@@ -16,6 +16,7 @@ from glasshouse import models
 from glasshouse.certificates import checks
 from glasshouse.interop import huggingface
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec_files import model_spec
 from tests import needs
 from tests.cli.program import call, refused, some_text, train_on_file, worked
@@ -108,10 +109,10 @@ def test_the_settings_are_listed_with_the_part() -> None:
 @pytest.mark.parametrize(
     ("overrides", "code", "values"),
     [
-        ((CHOICE[0], "model.drop_rate=0.95"), "out-of-range", ("model.drop_rate=0.95", "0.9")),
-        ((CHOICE[0], "model.drop_rate=often"), "wrong-type", ("model.drop_rate='often'",)),
-        ((CHOICE[0], "model.drop_mode=rows"), "unknown-word", ("model.drop_mode='rows'", "batch, row")),
-        (("model.drop_rate=0.5",), "undeclared-setting", ("model.drop_rate", "model.connection=stochastic-depth")),
+        ((CHOICE[0], "model.drop_rate=0.95"), GlasshouseError, ("model.drop_rate=0.95", "0.9")),
+        ((CHOICE[0], "model.drop_rate=often"), GlasshouseError, ("model.drop_rate='often'",)),
+        ((CHOICE[0], "model.drop_mode=rows"), GlasshouseError, ("model.drop_mode='rows'", "batch, row")),
+        (("model.drop_rate=0.5",), SpecError, ("model.drop_rate", "model.connection=stochastic-depth")),
     ],
     ids=["too large", "no number", "no such mode", "another connection"],
 )

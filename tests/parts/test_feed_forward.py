@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from glasshouse import models, parts
 from glasshouse.inspection.capture import capture
 from glasshouse.specs import catalogue
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_files import model_spec
 from tests.refusals import refused
 
@@ -91,11 +92,11 @@ def test_every_hidden_vector_can_be_captured():
     ],
 )
 def test_several_inner_layers_are_refused_if_the_part_has_no_such_setting(settings):
-    with refused("undeclared-setting", "model.feed_forward_layers=2", "model.activation=relu"):
+    with refused(SpecError, "model.feed_forward_layers=2", "model.activation=relu"):
         models.check(model_spec(**SMALL, feed_forward_layers=2, **settings), context=12)
     models.check(model_spec(**SMALL, **settings), context=12)
 
 
 def test_zero_inner_layers_are_refused():
-    with refused("no-layers", "model.feed_forward_layers=0"):
+    with refused(SpecError, "model.feed_forward_layers=0"):
         parts.GELU(6, 10, layers=0)

@@ -5,6 +5,7 @@ import torch
 
 from glasshouse import models
 from glasshouse.parts.ngram_embedding import NgramEmbedding, ngram_hashes
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_files import model_spec
 from tests.refusals import refused
 
@@ -38,12 +39,12 @@ def test_every_bucket_is_used_and_large_token_ids_stay_in_range():
 
 @pytest.mark.parametrize("kind", ["decoder", "recurrent", "encoder-decoder"])
 def test_a_model_that_generates_with_a_cache_refuses_ngrams(kind):
-    with refused("lacks-capability", "model.embedding='ngram'"):
+    with refused(SpecError, "model.embedding='ngram'"):
         models.check(model_spec(kind=kind, embedding="ngram"), 8)
 
 
 def test_settings_of_ngrams_are_refused_without_them():
-    with refused("undeclared-setting", "model.ngram_buckets=9", "model.embedding=ngram", "'token'"):
+    with refused(SpecError, "model.ngram_buckets=9", "model.embedding=ngram", "'token'"):
         model_spec(kind="encoder", ngram_buckets=9)
 
 

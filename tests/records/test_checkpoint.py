@@ -9,6 +9,7 @@ import torch
 
 from glasshouse.records import checkpoint
 from glasshouse.records.checkpoint import Checkpoint
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 
@@ -49,7 +50,7 @@ def test_a_damaged_checkpoint_is_reported_and_an_earlier_one_is_used(tmp_path, k
     save(tmp_path, 1)
     save(tmp_path, 2)
     damage(kind, checkpoint.folder_of(tmp_path, 2) / file)
-    with refused("damaged-checkpoint", "step-00000002"):
+    with refused(GlasshouseError, "step-00000002"):
         checkpoint.load(tmp_path, 2)
     warnings: list[str] = []
     newest = checkpoint.newest(tmp_path, warnings.append)

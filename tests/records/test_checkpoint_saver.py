@@ -5,6 +5,7 @@ import torch
 from glasshouse.records import checkpoint, machine
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.checkpoint_saver import CheckpointSaver
+from glasshouse.specs.errors import RunError
 from tests.refusals import refused
 
 
@@ -27,7 +28,7 @@ def test_an_error_of_the_thread_is_raised_by_the_next_call(tmp_path, monkeypatch
     saver = CheckpointSaver()
     (tmp_path / "file").write_text("")
     saver.save(tmp_path / "file" / "checkpoints", example(1, torch.zeros(3)), set())
-    with refused("cannot-save-checkpoint"):
+    with refused(RunError):
         saver.wait()
     saver.save(tmp_path, example(2, torch.zeros(3)), set())
     saver.wait()

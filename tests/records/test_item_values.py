@@ -6,6 +6,7 @@ import numpy as np
 
 from glasshouse.records import item_values
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.specs.errors import RunError
 from tests.refusals import refused
 
 
@@ -23,5 +24,5 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     item_values.write(run, "test", {"loss": np.array([0.5])})
     file = item_values.file_of(run, "test")
     file.write_bytes(file.read_bytes()[:20])
-    with refused("unreadable-items", str(file)):
+    with refused(RunError, str(file)):
         item_values.read(run, "test")

@@ -7,6 +7,7 @@ import threading
 import time
 
 from glasshouse.records import lock
+from glasshouse.specs.errors import RunError
 from tests.refusals import refused
 
 
@@ -14,7 +15,7 @@ def test_a_folder_has_one_lock_holder_at_a_time(tmp_path):
     assert not lock.is_held(tmp_path)
     with lock.hold(tmp_path, "wait"):
         assert lock.is_held(tmp_path)
-        with refused("in-use", str(os.getpid()), "wait"), lock.hold(tmp_path, "wait"):
+        with refused(RunError, str(os.getpid()), "wait"), lock.hold(tmp_path, "wait"):
             pass
     assert not lock.is_held(tmp_path)
     with lock.hold(tmp_path, "wait"):

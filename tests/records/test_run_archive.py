@@ -11,6 +11,7 @@ import pytest
 
 from glasshouse.records import lock, run_archive, run_folder
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.specs.errors import GlasshouseError, RunError
 from tests.refusals import refused as refuses
 
 from .example_spec import SPEC
@@ -55,9 +56,9 @@ def manifest_of(contents: dict[str, bytes], **changes: object) -> tuple[tarfile.
     return member(run_archive.MANIFEST, json.dumps({"format": 1, "run": "first", "files": files, **changes}).encode())
 
 
-def refused(path: Path, code: str = "damaged-archive") -> None:
+def refused(path: Path, kind: type[GlasshouseError] = RunError) -> None:
     before = sorted(run_folder.root().iterdir())
-    with refuses(code):
+    with refuses(kind):
         run_archive.unpack(path, "second")
     assert sorted(run_folder.root().iterdir()) == before, "something remains"
 
@@ -88,12 +89,12 @@ def test_the_names_of_other_runs_are_forgotten(packed: Path) -> None:
 
 
 def test_a_name_must_be_free_and_valid(packed: Path) -> None:
-    with refuses("run-exists"):
+    with refuses(RunError):
         run_archive.unpack(packed)
-    with refuses("bad-name"):
+    with refuses(RunError):
         run_archive.unpack(packed, "../second")
     path = write([manifest_of({}, run="../second")])
-    with refuses("bad-name"):
+    with refuses(RunError):
         run_archive.unpack(path)
 
 
@@ -132,8 +133,8 @@ def test_files_and_list_must_agree(packed: Path) -> None:
     refused(write([listed, *(member(path, b"#" + data[1:] if path == name else data) for path, data in contents.items())]))
     refused(write([manifest_of({**contents, "a": b"", "a/b": b""}), *files, member("a"), member("a/b")]))
     refused(write([manifest_of({}), member("spec.toml", b"x")]))
-    refused(write([manifest_of({})]), "not-a-run")
-    refused(write([manifest_of(contents, format=2), *files]), "newer-format")
+    refused(write([manifest_of({})]), GlasshouseError)
+    refused(write([manifest_of(contents, format=2), *files]), GlasshouseError)
     damaged: list[object] = [[], None, {"a": 1}, {"a": {"bytes": -1, "sha256": "0" * 64}}, {"a": {"bytes": 1}}]
     for broken in damaged:
         refused(write([manifest_of(contents, files=broken), *files]))
@@ -146,36 +147,36 @@ def test_a_truncated_or_altered_file_is_refused(packed: Path) -> None:
         refused(Path("cut.tar.gz"))
     Path("text.tar.gz").write_text("no archive")
     refused(Path("text.tar.gz"))
-    refused(Path("none.tar.gz"), "unreadable-file")
+    refused(Path("none.tar.gz"), GlasshouseError)
 
 
 def test_a_run_beyond_the_limit_is_refused(packed: Path) -> None:
-    with refuses("too-large"):
+    with refuses(GlasshouseError):
         run_archive.unpack(packed, "second", most_bytes=100)
     huge = {"x": {"bytes": 1 << 60, "sha256": "0" * 64}}
-    refused(write([manifest_of({}, files=huge)]), "too-large")
-    with refuses("no-space"):
+    refused(write([manifest_of({}, files=huge)]), GlasshouseError)
+    with refuses(RunError):
         run_archive.unpack(write([manifest_of({}, files=huge)]), "second", most_bytes=1 << 61)
     many = {f"f{number}": {"bytes": 0, "sha256": "0" * 64} for number in range(run_archive.MOST_FILES + 1)}
-    refused(write([manifest_of({}, files=many)]), "too-large")
+    refused(write([manifest_of({}, files=many)]), GlasshouseError)
 
 
 def test_a_newer_run_is_refused(packed: Path) -> None:
     contents = members(packed)
     contents.pop(run_archive.MANIFEST)
     contents["run.json"] = json.dumps({**json.loads(contents["run.json"]), "format": 999}).encode()
-    refused(write([manifest_of(contents), *(member(path, data) for path, data in contents.items())]), "newer-format")
+    refused(write([manifest_of(contents), *(member(path, data) for path, data in contents.items())]), GlasshouseError)
 
 
 def test_a_run_that_cannot_be_packed(packed: Path) -> None:
     run = RunFolder(run_folder.root() / "first")
-    with lock.hold(run.path, ""), refuses("in-use"):
+    with lock.hold(run.path, ""), refuses(RunError):
         run_archive.pack(run, Path("other.tar.gz"))
-    with refuses("output-exists"):
+    with refuses(GlasshouseError):
         run_archive.pack(run, packed)
-    with refuses("wrong-suffix"):
+    with refuses(GlasshouseError):
         run_archive.pack(run, Path("run.zip"))
     (run.path / "link").symlink_to("/etc/passwd")
-    with refuses("not-a-plain-file"):
+    with refuses(RunError):
         run_archive.pack(run, Path("other.tar.gz"))
     assert not Path("other.tar.gz").exists()

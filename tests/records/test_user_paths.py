@@ -9,6 +9,7 @@ import pytest
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.launching import cluster_settings
 from glasshouse.records import user_paths
+from glasshouse.specs.errors import DataError
 from tests.refusals import refused
 
 
@@ -31,7 +32,7 @@ def test_a_user_without_a_home_is_told_which_variable_helps(monkeypatch):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     assert user_paths.home() is None
-    with refused("no-home-folder", "GLASSHOUSE_CACHE"):
+    with refused(DataError, "GLASSHOUSE_CACHE"):
         cache_folder()
     assert cluster_settings.find_file() is None
     monkeypatch.setenv("GLASSHOUSE_CACHE", os.fspath(Path("cache").absolute()))

@@ -3,6 +3,7 @@
 import glasshouse
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import spec_files
+from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 from tests.training import small_runs
 
@@ -35,9 +36,9 @@ def test_names_of_other_programs_are_accepted_and_told_once(capsys):
     assert found == (0.5, 3, 2, 2, 32)
     assert spec.model.dropout == 0.25
     assert capsys.readouterr().err.splitlines().count("lr is training.learning_rate") == 1
-    with refused("unknown-field", "training.learning_rate"):
+    with refused(GlasshouseError, "training.learning_rate"):
         resolve_spec.spec_of("demo-lm", "training.lr=1e-3")
-    with refused("out-of-range", "training.learning_rate"):
+    with refused(GlasshouseError, "training.learning_rate"):
         resolve_spec.spec_of("demo-lm", "lr=-1")
 
 

@@ -7,6 +7,7 @@ import glasshouse
 from glasshouse import models
 from glasshouse.runs import weight_formats
 from glasshouse.runs.weight_formats import FORMATS
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import ModelSpec
 from tests.refusals import refused
 
@@ -31,10 +32,10 @@ def test_every_format_generates(run):
 
 
 def test_what_cannot_be_is_refused(run):
-    with refused("bad-option", "float16", "int8"):
+    with refused(GlasshouseError, "float16", "int8"):
         glasshouse.open_run("small", device="cpu", dtype="float16")
-    with refused("bad-option", "for a CPU", "bfloat16"):
+    with refused(GlasshouseError, "for a CPU", "bfloat16"):
         weight_formats.check("int8", torch.device("cuda"))
     encoder = models.build(ModelSpec(kind="encoder", width=16, layers=1), 9, 8)
-    with refused("bad-option", "decoders", "reader"):
+    with refused(GlasshouseError, "decoders", "reader"):
         weight_formats.convert(encoder, "int8", "reader")

@@ -7,7 +7,7 @@ import pytest
 
 from glasshouse.runs import resolve_spec
 from glasshouse.scaling import compute_optimal, scale_plan
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 from glasshouse.training import devices
 from glasshouse.training.job import Job
 
@@ -48,20 +48,20 @@ def test_every_run_costs_its_budget(job):
 @pytest.mark.parametrize(
     ("budgets", "options", "code"),
     [
-        ([1e10], {}, "few-budgets"),
-        ([1e10, 4e10], {"sizes": 2}, "few-sizes"),
-        ([1e10, -1.0], {}, "bad-budget"),
-        ([1e10, 1e41], {}, "bad-budget"),
-        ([1e39, 1e40], {}, "budget-too-large"),
-        ([1e7, 1e10], {}, "no-shapes"),
-        ([1e10, 4e10], {"tokens_per_parameter": 0.01}, "budget-too-small"),
-        ([1e10, 4e10], {"most_epochs": 0.01}, "data-too-small"),
+        ([1e10], {}, GlasshouseError),
+        ([1e10, 4e10], {"sizes": 2}, SpecError),
+        ([1e10, -1.0], {}, DataError),
+        ([1e10, 1e41], {}, DataError),
+        ([1e39, 1e40], {}, SpecError),
+        ([1e7, 1e10], {}, SpecError),
+        ([1e10, 4e10], {"tokens_per_parameter": 0.01}, SpecError),
+        ([1e10, 4e10], {"most_epochs": 0.01}, SpecError),
     ],
 )
 def test_impossible_plans_are_refused(job, budgets, options, code):
     with pytest.raises(GlasshouseError) as caught:
         scale_plan.make_plan(WORDS, job, budgets, **options)
-    assert caught.value.code == code
+    assert isinstance(caught.value, code)
 
 
 @pytest.mark.parametrize("field", ["batch_warmup", "window_warmup", "tied_until"])
@@ -69,4 +69,4 @@ def test_runs_that_branch_have_no_settings_that_are_shares_of_their_steps(job, f
     training = replace(job.spec.training, schedule=scale_plan.BRANCHING, **{field: 0.5})
     with pytest.raises(GlasshouseError) as caught:
         scale_plan.make_plan(WORDS, replace(job, spec=replace(job.spec, training=training)), [1e10, 4e10])
-    assert caught.value.code == "branches-share-steps"
+    assert isinstance(caught.value, SpecError)

@@ -26,6 +26,8 @@ needs.package("openai")
 needs.package("uvicorn")
 import openai
 
+from glasshouse.specs.errors import GlasshouseError
+
 
 @pytest.fixture(scope="module")
 def client(address: str) -> Iterator[openai.OpenAI]:
@@ -305,7 +307,7 @@ def test_a_full_queue_a_slow_request_and_a_client_that_goes(language_model: Run)
         second.start()
         wait(1, 1)
         status, headers, body = request(address, "/v1/completions", long)
-        assert (status, json.loads(body)["error"]["code"]) == (429, "queue-full")
+        assert (status, json.loads(body)["error"]["code"]) == (429, None)
         assert "retry-after" in {name.lower() for name in headers}
         stream.close()  # the client goes away: the second request takes its place, and times out
         second.join(20)
@@ -330,7 +332,7 @@ def test_the_whole_distribution_is_recovered_over_http(language_model: Run, addr
             assert found.calls <= math.ceil((size - 1) / (top - 1)) + 2
         assert recovery.api.token_text(int(own.argmax())) == language_model.tokenizer.decode([int(own.argmax())])
         glasshouse.open_recovery("remote", "the cat", top=top + 1)  # a recovery of its own: nothing is refused
-        with refused("bad-option", "behind a server"):
+        with refused(GlasshouseError, "behind a server"):
             glasshouse.open_recovery("remote", "the cat", decimals=4)
 
 

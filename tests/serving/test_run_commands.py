@@ -10,6 +10,7 @@ from glasshouse.records import lock, stop_request
 from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.records.status import Status
 from glasshouse.serving import run_commands
+from glasshouse.specs.errors import RunError
 from tests.records.example_folders import make_run, make_study
 from tests.refusals import refused
 
@@ -31,7 +32,7 @@ def test_what_is_possible_follows_from_the_status(tmp_path: Path) -> None:
 def test_a_run_of_a_study_in_training_is_left_to_the_study(tmp_path: Path) -> None:
     study = make_study(tmp_path / "s", finished=False)
     run = make_run(study / "more" / "seed-0", status=Status.TRAINING)
-    with lock.hold(study, ""), refused("not-possible", "seed-0"):
+    with lock.hold(study, ""), refused(RunError, "seed-0"):
         run_commands.act("resume", RunEntryReader().read(run.path), study)
 
 
@@ -58,7 +59,7 @@ def test_a_button_that_is_pressed_twice_starts_one_command(tmp_path: Path, monke
     # The study is resumed as a whole, so its other runs are not resumed beside it.
     for run in (first, second):
         assert "resume" not in run_commands.possible(run)
-        with refused("not-possible", f"glasshouse resume was started for {run.name} already"):
+        with refused(RunError, f"glasshouse resume was started for {run.name} already"):
             run_commands.act("resume", run, study)
     assert len(Unended.started) == 1
     Unended.started[0].returncode = 0

@@ -10,6 +10,7 @@ import pytest
 
 import glasshouse
 from glasshouse.data import file_summaries
+from glasshouse.specs.errors import GlasshouseError, LaunchError
 from tests.cli.program import call, refused, some_text, worked
 
 from .cluster import SlurmCluster
@@ -56,7 +57,7 @@ def test_a_text(cluster: SlurmCluster, corpus: Path) -> None:
     said = worked(on_slurm(2)).out
     assert "2 tasks" in said
     assert "glasshouse cancel out" in said
-    refused(on_slurm(2), "already-queued", "out")
+    refused(on_slurm(2), LaunchError, "out")
     assert [status.state for status in wait_until_ended("out")] == ["2 completed", "completed"], logs()
     assert statuses("out")[0].progress.endswith("of 4 parts")
     assert "4 of 4 parts" in worked(call("jobs")).out
@@ -65,9 +66,9 @@ def test_a_text(cluster: SlurmCluster, corpus: Path) -> None:
 
 
 def test_what_the_cluster_cannot_run_is_refused(cluster: SlurmCluster, corpus: Path) -> None:
-    refused(on_slurm(2, "--partition", "mian"), "unknown-partition", "mian", "main")
-    refused(on_slurm(2, "--time", "3:00:00"), "time-over-limit", "120 minutes")
-    refused(on_slurm(64), "bad-number-of-jobs", "--jobs=64")
+    refused(on_slurm(2, "--partition", "mian"), LaunchError, "mian", "main")
+    refused(on_slurm(2, "--time", "3:00:00"), LaunchError, "120 minutes")
+    refused(on_slurm(64), LaunchError, "--jobs=64")
     assert not Path("jobs").exists()
     assert not list(Path().glob("out*"))
 
@@ -105,7 +106,7 @@ def test_a_worker_that_fails(cluster: SlurmCluster, corpus: Path) -> None:
     wait_until(lambda: statuses("out")[1].state == "cancelled", "the last job still waits")
     wait_until_ended("out")
     assert statuses("out")[0].state == "1 completed, 1 failed"
-    assert "cannot-write" in worked(call("jobs")).out, logs()
+    assert GlasshouseError in worked(call("jobs")).out, logs()
     os.replace("good.toml", "mine.toml")
     worked(on_slurm(2))
     assert statuses("out")[2].job == "out-3"

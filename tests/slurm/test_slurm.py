@@ -13,6 +13,7 @@ from glasshouse.claims.language_models import slurm_training
 from glasshouse.launching import submission
 from glasshouse.launching.cluster_settings import load
 from glasshouse.launching.submission import JobRequest
+from glasshouse.specs.errors import GlasshouseError, LaunchError
 from tests.cli.program import call, checkpoints, logged_steps, losses, refused, weights, worked
 from tests.cli.study_commands import POSITIONS, TINY, results
 
@@ -74,23 +75,23 @@ def test_a_job_that_fails(cluster: SlurmCluster) -> None:
 def test_cancel_saves(cluster: SlurmCluster, runs: Path) -> None:
     worked(train("long", "training.steps=200000", "evaluation.every=100000"))
     wait_until(lambda: logged_steps(runs / "long") > 5, "no steps")
-    refused(call("resume", "long", "--on", "slurm", *CPU), "already-queued", "long")
+    refused(call("resume", "long", "--on", "slurm", *CPU), LaunchError, "long")
     assert "cancelled job" in worked(call("cancel", "long")).out
     [status] = wait_until_ended("long")
     assert status.state == "cancelled"
     wait_until(lambda: bool(checkpoints(runs / "long")), "nothing was saved")
-    refused(call("cancel", "long"), "no-such-job", "long")
+    refused(call("cancel", "long"), LaunchError, "long")
 
 
 def test_what_the_cluster_cannot_run_is_refused(cluster: SlurmCluster, runs: Path) -> None:
-    refused(train("a", *STEPS, "--partition", "mian"), "unknown-partition", "mian", "main")
-    refused(train("a", *STEPS, "--time", "3:00:00"), "time-over-limit", "main", "120 minutes")
-    refused(train("a", *STEPS, "--time", "soon"), "bad-time", "soon")
-    refused(train("a", *STEPS, "--nodes", "3"), "not-on-this-partition", "3 nodes")
-    refused(train("a", *STEPS, "--gpus-per-node", "1"), "not-on-this-partition", "GPUs")
-    refused(train("a", *STEPS, "data.files=missing.txt"), "unreadable-file", "missing.txt")
-    refused(call(*study("a"), "--on", "slurm", "--partition", "mian"), "unknown-partition")
-    refused(call("cancel", "a"), "no-such-job", "a")
+    refused(train("a", *STEPS, "--partition", "mian"), LaunchError, "mian", "main")
+    refused(train("a", *STEPS, "--time", "3:00:00"), LaunchError, "main", "120 minutes")
+    refused(train("a", *STEPS, "--time", "soon"), LaunchError, "soon")
+    refused(train("a", *STEPS, "--nodes", "3"), LaunchError, "3 nodes")
+    refused(train("a", *STEPS, "--gpus-per-node", "1"), LaunchError, "GPUs")
+    refused(train("a", *STEPS, "data.files=missing.txt"), GlasshouseError, "missing.txt")
+    refused(call(*study("a"), "--on", "slurm", "--partition", "mian"), LaunchError)
+    refused(call("cancel", "a"), LaunchError, "a")
     assert not list(Path("jobs").glob("*"))
     assert not list(runs.glob("*"))
 

@@ -5,6 +5,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from glasshouse.specs import catalogue, recipes
+from glasshouse.specs.errors import GlasshouseError, SpecError
 from tests.refusals import refused
 
 
@@ -20,7 +21,7 @@ def test_every_name_of_a_family_can_be_found(family):
 
 
 def test_an_unknown_name_gets_a_suggestion():
-    with refused("unknown-word", "model.norm='layr'", "'layer'"):
+    with refused(GlasshouseError, "model.norm='layr'", "'layer'"):
         catalogue.find("norm", "layr", "model.norm")
 
 
@@ -28,7 +29,7 @@ def test_an_unknown_name_gets_a_suggestion():
 def test_a_part_that_cannot_be_imported_is_reported(monkeypatch, target):
     broken = EntryPoint("broken", target, "glasshouse.norm")
     monkeypatch.setattr(catalogue, "_entries", lambda family: {"broken": broken})
-    with refused("part-cannot-be-loaded", "model.norm='broken'", target):
+    with refused(SpecError, "model.norm='broken'", target):
         catalogue.find("norm", "broken", "model.norm")
 
 
@@ -40,7 +41,7 @@ def test_a_broken_part_hides_no_suggestion_for_a_misspelt_setting(monkeypatch, t
     monkeypatch.setattr(catalogue, "_entries", lambda family: {**entries(family), **(broken if family == "norm" else {})})
     assert "layer" in catalogue.loadable("norm")
     assert "broken" not in catalogue.loadable("norm")
-    with refused("unknown-field", "did you mean 'model.width'"):
+    with refused(GlasshouseError, "did you mean 'model.width'"):
         recipes.spec("demo-lm", ["model.widht=64"])
-    with refused("part-cannot-be-loaded", "model.norm='broken'", "not today"):
+    with refused(SpecError, "model.norm='broken'", "not today"):
         recipes.spec("demo-lm", ["model.norm=broken"])

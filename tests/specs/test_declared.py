@@ -1,6 +1,7 @@
 """Settings that parts declare: they join the spec that names the part, with their defaults."""
 
 from glasshouse.specs import declared, spec_files
+from glasshouse.specs.errors import SpecError
 from tests.refusals import refused
 from tests.specs.example_spec import BASE
 
@@ -30,5 +31,5 @@ def test_a_task_adds_its_settings_to_the_section_of_training():
     assert declared.value_of(embed, "training.temperature") == 0.5
     assert spec_files.from_toml(spec_files.to_toml(embed), "spec.toml") == embed
     assert "temperature" not in spec_files.override(embed, ["task=classify"]).training.own
-    with refused("undeclared-setting", "training.temperature", "task=embed", "task='classify'"):
+    with refused(SpecError, "training.temperature", "task=embed", "task='classify'"):
         spec_files.override(BASE, ["task=classify", "training.temperature=0.5"])

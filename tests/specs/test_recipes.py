@@ -3,6 +3,7 @@
 import pytest
 
 from glasshouse.specs import recipes, spec_files
+from glasshouse.specs.errors import SpecError
 from tests.refusals import refused
 
 
@@ -15,9 +16,9 @@ def test_every_recipe_is_a_valid_spec(name):
 
 
 def test_an_unknown_recipe_gets_a_suggestion():
-    with refused("unknown-recipe", "'demo-lm'"):
+    with refused(SpecError, "'demo-lm'"):
         recipes.spec("demo-ml")
-    with refused("unknown-recipe", "missing.toml"):
+    with refused(SpecError, "missing.toml"):
         recipes.spec("missing.toml")
 
 

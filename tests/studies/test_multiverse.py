@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from glasshouse.specs.errors import SpecError
 from glasshouse.studies import arms, multiverse, study_folder, study_results
 from glasshouse.studies.study_folder import Question
 from tests.refusals import refused
@@ -53,10 +54,10 @@ def test_a_multiverse_that_cannot_be_is_refused():
     variants = arms.expand(arms.parse(("demo-lm", NORMS)))
     multiverse.check(Question("compare", ()), variants)
     multiverse.check(Question("compare", (), tune="training.learning_rate=1,2"), variants)
-    with refused("multiverse-tunes", "training.weight_decay"):
+    with refused(SpecError, "training.weight_decay"):
         multiverse.check(Question("compare", (), tune="training.weight_decay=0,0.1"), variants)
     grid = ("training.learning_rate=1e-3,1e-2", "model.initialisation=0.5,1")
-    with refused("multiverse-empty"):
+    with refused(SpecError):
         multiverse.check(Question("compare", ()), arms.expand(arms.parse(("demo-lm", *grid))))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import urldefrag
 
 from glasshouse.pages import page_links
+from glasshouse.specs.errors import RunError
 from glasshouse.studies import page_index
 from tests.records.example_folders import REPORT, make_run, make_study
 from tests.refusals import refused
@@ -65,18 +66,18 @@ def test_a_folder_of_runs_alone_has_its_index(tmp_path: Path) -> None:
 
 
 def test_bad_folders_and_foreign_files_are_refused(tmp_path: Path) -> None:
-    with refused("not-a-folder", "nowhere"):
+    with refused(RunError, "nowhere"):
         page_index.folders_of(tmp_path / "nowhere")
     make_run(tmp_path / "runs" / "a")
-    with refused("not-a-folder", str(tmp_path / "runs")):
+    with refused(RunError, str(tmp_path / "runs")):
         page_index.folders_of(tmp_path / "runs" / "a")
     (tmp_path / "index.html").write_text("mine")
-    with refused("not-an-index", "index.html"):
+    with refused(RunError, "index.html"):
         page_index.write(page_index.folders_of(tmp_path))
     assert (tmp_path / "index.html").read_text() == "mine"
 
 
 def test_without_any_folder_there_is_no_index(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path / "no-studies"))
-    with refused("no-folder", "no-studies"):
+    with refused(RunError, "no-studies"):
         page_index.write(page_index.folders_of())

@@ -10,6 +10,7 @@ from hypothesis import settings as rules
 from hypothesis import strategies as st
 
 from glasshouse.results.study import StudyRegistration
+from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.studies import study_folder
 from glasshouse.studies.study_folder import Design, Question, StudyFolder, Tuning
 from glasshouse.verdicts.verdict import VerdictRule
@@ -47,18 +48,18 @@ def test_a_design_is_read_as_it_was_written(
 
 
 def test_a_study_is_found_by_name_and_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with refused("unknown-study"):
+    with refused(RunError):
         study_folder.find("norms")
     study = study_folder.create(make_design("model.norm=layer,rms"), "norms")
     study_folder.create(make_design("model.norm=layer,rms", created=1.6e9), "earlier")
     assert study.path == Path("studies/norms")
     assert study_folder.find("norms") == study_folder.find("studies/norms") == study
     assert [study.name for study in study_folder.all_studies()] == ["earlier", "norms"]
-    with refused("unknown-study", "'norms'"):
+    with refused(RunError, "'norms'"):
         study_folder.find("norm")
     with pytest.raises(FileExistsError):
         study_folder.create(make_design("model.norm=layer,rms"), "norms")
-    with refused("bad-name", "'../norms'", "study"):
+    with refused(RunError, "'../norms'", "study"):
         study_folder.create(make_design("model.norm=layer,rms"), "../norms")
     monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path / "elsewhere"))
     assert study_folder.all_studies() == []
@@ -108,7 +109,7 @@ def test_a_study_is_done_training_or_interrupted() -> None:
     assert study.status() == "interrupted"
     with study.locked():
         assert study.status() == "training"
-        with refused("in-use"), StudyFolder(study.path).locked():
+        with refused(RunError), StudyFolder(study.path).locked():
             pass
     study.write(replace(study.design(), finished=True))
     assert study.status() == "done"
@@ -117,11 +118,11 @@ def test_a_study_is_done_training_or_interrupted() -> None:
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        ("", ("not-a-study",)),
-        ("[]", ("not-a-study",)),
-        ("{}", ("not-a-study",)),
-        ('{"format": 99}', ("newer-format",)),
-        ('{"format": "x"}', ("not-a-study",)),
+        ("", (RunError,)),
+        ("[]", (RunError,)),
+        ("{}", (RunError,)),
+        ('{"format": 99}', (GlasshouseError,)),
+        ('{"format": "x"}', (RunError,)),
     ],
 )
 def test_a_damaged_study_is_refused_with_the_reason(content: str, error: tuple[str, ...]) -> None:

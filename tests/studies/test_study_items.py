@@ -8,6 +8,7 @@ import pytest
 
 from glasshouse.records import item_values
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_folder, study_items, study_results, study_values
 from glasshouse.studies.study_folder import StudyFolder
 from tests.refusals import refused
@@ -64,7 +65,7 @@ def test_a_damaged_file_is_refused_with_the_remedy(study: StudyFolder) -> None:
     study_items.score_runs(study, design, "cpu")
     file = item_values.file_of(study.run(design.arms[0], 1), "validation")
     file.write_bytes(file.read_bytes()[:40])
-    with refused("unreadable-items", str(file)):
+    with refused(RunError, str(file)):
         study_items.values_by_seed(study, design, design.arms[0])
 
 

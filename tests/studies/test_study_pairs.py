@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 import glasshouse
+from glasshouse.specs.errors import SpecError
 from glasshouse.studies import item_verdicts, study_folder, study_pairs, study_registration, study_results, study_values
 from glasshouse.studies.study_folder import Question
 from glasshouse.verdicts.verdict import judge_pairs
@@ -58,13 +59,13 @@ def test_python_has_the_pairs_without_being_asked() -> None:
 
 
 def test_one_arm_and_many_arms_are_refused() -> None:
-    with refused("bad-pairs", "leave --all-pairs out"):
+    with refused(SpecError, "leave --all-pairs out"):
         study_pairs.check(1)
-    with refused("bad-pairs", "210 pairs", "at most 20 arms"):
+    with refused(SpecError, "210 pairs", "at most 20 arms"):
         study_pairs.check(21)
     many = ",".join(str(8 * width) for width in range(1, 22))
     study = study_folder.create(make_design(f"model.width={many}", "model.heads=1"), "many")
-    with refused("bad-pairs", "210 pairs"):
+    with refused(SpecError, "210 pairs"):
         study_pairs.add(study)
 
 

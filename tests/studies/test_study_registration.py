@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_folder, study_registration
 from glasshouse.studies.study_folder import Design, Question, Tuning
 from glasshouse.verdicts.verdict import VerdictRule
@@ -63,6 +64,6 @@ def test_a_plan_that_was_changed_after_its_registration_is_refused() -> None:
     study = study_folder.create(registered, "norms")
     assert study.design().registration == registered.registration
     study_registration.check(study, study.design())
-    with refused("registration-changed", registered.registration.digest[:12]):
+    with refused(RunError, registered.registration.digest[:12]):
         study_registration.check(study, replace(study.design(), rule=VerdictRule(margin=1.0)))
     study_registration.check(study, replace(design, rule=VerdictRule(margin=1.0)))

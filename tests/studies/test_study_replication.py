@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from glasshouse.specs import spec_files
+from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.studies import study_folder, study_replication, study_results
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Tuning
 from tests.refusals import refused
@@ -21,7 +22,7 @@ def test_the_seeds_are_those_that_no_study_of_the_question_has_used() -> None:
     assert study_replication.fresh_seeds(original, None) == (13, 14, 15)
     assert study_replication.fresh_seeds(original, 5) == (13, 14, 15, 16, 17)
     assert study_replication.fresh_seeds(original, "70,80") == (70, 80)
-    with refused("seed-used-before", "11", "norms"):
+    with refused(SpecError, "11", "norms"):
         study_replication.fresh_seeds(original, "70,11")
 
 
@@ -56,9 +57,9 @@ def test_a_replication_is_not_replicated() -> None:
     study_folder.create(make_design(NORMS), "norms")
     study_folder.create(make_design(NORMS, seeds=(3, 4), replicates="norms"), "again")
     assert study_replication.find_original("norms").name == "norms"
-    with refused("replication-of-replication", "again", "--replicate norms"):
+    with refused(SpecError, "again", "--replicate norms"):
         study_replication.find_original("again")
-    with refused("unknown-study"):
+    with refused(RunError):
         study_replication.find_original("nowhere")
 
 

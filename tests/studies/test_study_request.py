@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from glasshouse.specs.errors import RunError
 from glasshouse.studies import arms, study_folder
 from glasshouse.studies.study_folder import Design, Question
 from glasshouse.studies.study_request import StudyRequest
@@ -54,14 +55,14 @@ def test_another_question_has_another_study(changes, value):
     design = make_design(NORMS)
     study_folder.create(design, "norms")
     assert request_for(design, **changes).find() == (None, "norms-2")
-    with refused("study-exists", "norms", value):
+    with refused(RunError, "norms", value):
         request_for(design, name="norms", **changes).find()
 
 
 def test_a_replication_does_not_answer_the_question_of_its_original():
     study_folder.create(make_design(NORMS, replicates="gone"), "norms")
-    with refused("study-exists", "replication of gone"):
+    with refused(RunError, "replication of gone"):
         request_for(make_design(NORMS), name="norms").find()
     (Path("studies") / "folder").mkdir()
-    with refused("study-exists", "not a study"):
+    with refused(RunError, "not a study"):
         request_for(make_design(NORMS), name="folder").find()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from glasshouse.inspection import linked_page
 from glasshouse.pages import page_links
 from glasshouse.results.index import PageLink
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import page_index, study_folder, study_results, study_values
 from glasshouse.studies.study_folder import Question
 from glasshouse.verdicts.verdict import VerdictRule
@@ -29,7 +30,7 @@ def test_values_come_from_the_folder_alone() -> None:
     assert values["rms"].keys() == {0, 1}
     assert values["rms"][0] == 2.0
     assert math.isnan(values["rms"][1])
-    with refused("unknown-metric", "test.bleu", "validation.loss"):
+    with refused(GlasshouseError, "test.bleu", "validation.loss"):
         study_values.final_value(study.run(layer, 0), "test.bleu")
 
 

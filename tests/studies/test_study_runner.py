@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_runner
 from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import Question, StudyFolder
@@ -73,7 +74,7 @@ def test_each_seed_starts_from_the_run_of_the_same_seed(
 
 
 def test_a_seed_without_a_run_to_start_from_is_refused_before_anything_is_trained(pretrained: Path, tmp_path: Path) -> None:
-    with refused("unknown-run", "'none'", "training.start_from", "seed-3"):
+    with refused(RunError, "'none'", "training.start_from", "seed-3"):
         run_study(tmp_path, pretrained, (*SEEDS, 3), "off", "training.freeze=none,backbone")
     assert not (tmp_path / "study").exists()
 

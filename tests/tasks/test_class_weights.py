@@ -10,6 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 import glasshouse
 from glasshouse import models
 from glasshouse.data import prepared_data
+from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 from glasshouse.specs.spec import DataSpec, EvaluationSpec, ModelSpec, Spec, TrainingSpec
 from glasshouse.tasks.class_weights import compute
 from glasshouse.tasks.classify import Classify
@@ -26,11 +27,11 @@ def test_weights_have_a_mean_of_one_and_balanced_weights_are_those_of_scikit_lea
     assert chosen[1] == pytest.approx(4 * chosen[0])
     assert chosen[2] == 0
     for words in (["b"], ["b=-1"], ["b=1", "b=2"]):
-        with refused("bad-class-weights", "b"):
+        with refused(SpecError, "b"):
             compute(words, ("a", "b"), counts[:2])
-    with refused("unknown-label", "'z'"):
+    with refused(GlasshouseError, "'z'"):
         compute(["z=1"], ("a", "b"), counts[:2])
-    with refused("all-weights-zero"):
+    with refused(DataError):
         compute(["a=0", "b=0"], ("a", "b"), counts[:2])
 
 
@@ -78,7 +79,7 @@ def test_weights_can_be_set_by_an_override_and_bad_ones_are_refused(tmp_path):
     changes = ("training.epochs=1", "training.threads=1", "training.precision=fp32")
     run = glasshouse.train("classifier", *changes, "training.class_weights=[rare=3]", name="x", device="cpu", **small)
     assert run.spec.training.class_weights == ("rare=3",)
-    with refused("unknown-label", "'odd'"):
+    with refused(GlasshouseError, "'odd'"):
         glasshouse.train("classifier", *changes, "training.class_weights=[odd=3]", name="y", device="cpu", **small)
-    with refused("bad-class-weights", "training.class_weights", "'even'"):
+    with refused(SpecError, "training.class_weights", "'even'"):
         glasshouse.train("classifier", *changes, "training.class_weights=even", name="y", device="cpu", **small)

@@ -13,6 +13,7 @@ import glasshouse
 from glasshouse.data import prepared_data
 from glasshouse.records import checkpoint
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.classify import Classify
 from glasshouse.tasks.wide_fit import WideFit
@@ -84,27 +85,27 @@ def _tables_of(kind):
 
 
 @pytest.mark.parametrize(
-    ("content", "code"),
+    ("content", "kind"),
     [
-        ("fruit\tapple\nfruit\tpear\nfruit\tplum\nfruit\tfig\n", "one-class"),
-        ("fruit\tapple\ntool\tsaw\n", "too-few-to-hold-out"),
+        ("fruit\tapple\nfruit\tpear\nfruit\tplum\nfruit\tfig\n", DataError),
+        ("fruit\tapple\ntool\tsaw\n", DataError),
     ],
 )
-def test_a_file_with_too_few_classes_or_rows_is_refused(tmp_path, content, code):
+def test_a_file_with_too_few_classes_or_rows_is_refused(tmp_path, content, kind):
     path = tmp_path / "a.tsv"
     path.write_text(content)
-    with refused(code):
+    with refused(kind):
         glasshouse.train("classifier", name="x", device="cpu", data={"files": [str(path)]}, **SMALL)
 
 
 def test_a_head_or_source_that_cannot_classify_is_refused(file):
-    with refused("wrong-class-count", "model.head.classes=5"):
+    with refused(SpecError, "model.head.classes=5"):
         glasshouse.train(
             "classifier", device="cpu", data={"files": [str(file)]}, model={**SMALL["model"], "head": {"classes": 5}}
         )
-    with refused("model-does-not-fit-task", "model.head.kind=classifier"):
+    with refused(SpecError, "model.head.kind=classifier"):
         glasshouse.train("classifier", device="cpu", data={"files": [str(file)]}, model={"head": {"kind": "masked-token"}})
-    with refused("source-lacks-column"):
+    with refused(DataError):
         glasshouse.train("classifier", device="cpu", data={"source": "state-of-the-union"})
 
 
@@ -267,5 +268,5 @@ def test_grouping_by_length_changes_the_order_and_no_metric(tmp_path):
     grouped, ungrouped = (each.task.item_values(model, shard, spec.evaluation) for each in (job, plain))
     assert np.array_equal(grouped["accuracy"], ungrouped["accuracy"])
     np.testing.assert_allclose(grouped["loss"], ungrouped["loss"], atol=1e-5)
-    with refused("not-of-this-task", "training.group_by_length"):
+    with refused(SpecError, "training.group_by_length"):
         glasshouse.spec_of("language-model", "data.source=state-of-the-union", "training.group_by_length=true")

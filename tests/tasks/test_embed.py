@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 import glasshouse
 from glasshouse.data import prepared_data
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import DataSpec, EvaluationSpec, Spec, TrainingSpec
 from glasshouse.tasks.embed import Embed
 from tests.refusals import refused
@@ -153,9 +154,9 @@ def test_an_encoder_learns_from_the_users_pairs(pairs):
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [
-        ("training.gradient_accumulation=2", ("batch-not-additive", "task='embed'", "training.gradient_accumulation=2")),
-        ("model.head.kind=masked-token", ("model-does-not-fit-task", "model.head.kind=pooled")),
-        ("training.label_smoothing=0.1", ("not-of-this-task", "training.label_smoothing")),
+        ("training.gradient_accumulation=2", (SpecError, "task='embed'", "training.gradient_accumulation=2")),
+        ("model.head.kind=masked-token", (SpecError, "model.head.kind=pooled")),
+        ("training.label_smoothing=0.1", (SpecError, "training.label_smoothing")),
     ],
 )
 def test_a_spec_that_does_not_fit_is_refused(pairs, change, refusal):
@@ -165,7 +166,7 @@ def test_a_spec_that_does_not_fit_is_refused(pairs, change, refusal):
 
 def test_a_single_pair_is_refused(tmp_path):
     (tmp_path / "one.tsv").write_text("a b\tb a\n")
-    with refused("no-rows", "1 pairs"):
+    with refused(DataError, "1 pairs"):
         glasshouse.train(
             "embedder", *SMALL, f"data.files={tmp_path / 'one.tsv'}", "data.validation=0", "training.steps=2", device="cpu"
         )

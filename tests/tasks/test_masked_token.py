@@ -7,6 +7,7 @@ import torch
 import glasshouse
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.tasks.masked_token import IGNORED, MaskedToken
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
@@ -89,8 +90,8 @@ def test_a_model_learns_to_predict_masked_words(tmp_path, kind):
 def test_a_decoder_and_a_tokenizer_without_a_mask_token_are_refused(tmp_path):
     (tmp_path / "mine.txt").write_text("one two three " * 400)
     data = {"files": [str(tmp_path / "mine.txt")], "tokenizer": "words", "vocabulary": 20, "context": 16}
-    with refused("model-does-not-fit-task"):
+    with refused(SpecError):
         glasshouse.train("masked-model", device="cpu", data=data, model={"kind": "decoder"})
     glasshouse.train_tokenizer([str(tmp_path / "mine.txt")], 20, tmp_path / "tokenizer.json", kind="words")
-    with refused("missing-special-token"):
+    with refused(DataError):
         glasshouse.train("masked-model", device="cpu", data={**data, "tokenizer_file": str(tmp_path / "tokenizer.json")})

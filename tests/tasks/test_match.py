@@ -11,6 +11,7 @@ import torch.nn.functional as F
 import glasshouse
 from glasshouse.data import prepared_data
 from glasshouse.data.user_files.pictures import UserPictures
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.match import Match, normalise_pictures, retrieval_ranks, symmetric_loss
 from tests.refusals import refused
@@ -103,11 +104,11 @@ def test_a_dual_encoder_learns_from_the_users_pictures(file):
     [
         (
             {"training": {"gradient_accumulation": 2}},
-            ("batch-not-additive", "training.gradient_accumulation=2", "task='match'"),
+            (SpecError, "training.gradient_accumulation=2", "task='match'"),
         ),
-        ({"model": {"image_size": 24}}, ("picture-size-differs", "16", "model.image_size=24")),
-        ({"model": {"image_size": 16, "image_channels": 1}}, ("picture-size-differs", "model.image_channels=1")),
-        ({"model": {"image_size": 16, "patch_size": 5}}, ("patch-divides-image", "model.patch_size=5")),
+        ({"model": {"image_size": 24}}, (SpecError, "16", "model.image_size=24")),
+        ({"model": {"image_size": 16, "image_channels": 1}}, (SpecError, "model.image_channels=1")),
+        ({"model": {"image_size": 16, "patch_size": 5}}, (SpecError, "model.patch_size=5")),
     ],
 )
 def test_a_spec_that_does_not_fit_the_pictures_is_refused(file, changes, refusal):
@@ -117,7 +118,7 @@ def test_a_spec_that_does_not_fit_the_pictures_is_refused(file, changes, refusal
 
 
 def test_another_kind_of_model_and_a_source_without_pictures_are_refused():
-    with refused("model-does-not-fit-task", "model.kind=dual-encoder"):
+    with refused(SpecError, "model.kind=dual-encoder"):
         Match(4, 16, 8).check_model(torch.nn.Linear(1, 1), "encoder")
-    with refused("source-lacks-column"):
+    with refused(DataError):
         glasshouse.train("scene-clip", device="cpu", data={"source": "presidents"})

@@ -11,6 +11,7 @@ import glasshouse
 from glasshouse import models
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.tasks.next_token import NextToken
@@ -135,9 +136,9 @@ def test_the_items_are_windows_of_the_text_that_do_not_depend_on_the_context(sha
 
 
 def test_a_text_without_tokens_to_predict_is_refused():
-    with refused("too-little-text"):
+    with refused(DataError):
         NextToken(8).score(Uniform(64), np.array([5]), frozenset(), 4, 2)
-    with refused("too-little-text"):
+    with refused(DataError):
         NextToken(8).score(Uniform(64), np.array([5, 5]), frozenset([5]), 4, 2)
 
 
@@ -185,10 +186,10 @@ def test_tokens_after_the_next_count_in_the_flops_of_training_only():
 
 
 def test_tokens_after_the_next_are_refused_where_nothing_predicts_them():
-    with refused("future-within-context", "model.head.future_tokens=4", "data.context=4"):
+    with refused(SpecError, "model.head.future_tokens=4", "data.context=4"):
         job.check(glasshouse.spec_of("demo-lm", "model.head.future_tokens=4", "data.context=4"))
-    with refused("future-within-context", "windows of 4", "data.context=16"):
+    with refused(SpecError, "windows of 4", "data.context=16"):
         changes = ("model.head.future_tokens=4", "data.context=16", "training.window_warmup=0.5")
         job.check(glasshouse.spec_of("demo-lm", *changes))
-    with refused("no-future-tokens", "model.head.future_tokens=2", "task='translate'"):
+    with refused(SpecError, "model.head.future_tokens=2", "task='translate'"):
         job.check(glasshouse.spec_of("piglatin-decoder-only", "model.head.future_tokens=2"))

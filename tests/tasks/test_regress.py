@@ -7,7 +7,7 @@ import torch
 import glasshouse
 from glasshouse.data import prepared_data
 from glasshouse.specs import recipes
-from glasshouse.specs.errors import Interrupted
+from glasshouse.specs.errors import DataError, Interrupted, SpecError
 from glasshouse.studies.study_metric import metric_declaration
 from glasshouse.training.job import Job
 from tests.refusals import refused
@@ -93,17 +93,17 @@ def test_replicas_learn_as_single_runs_do(rows):
 
 
 @pytest.mark.parametrize(
-    ("values", "code"), [(["3"] * 20, "one-value"), (["1", "2", "many"] * 7, "not-a-number"), (["nan"] * 20, "not-a-number")]
+    ("values", "kind"), [(["3"] * 20, DataError), (["1", "2", "many"] * 7, DataError), (["nan"] * 20, DataError)]
 )
-def test_values_that_cannot_be_learned_are_refused(tmp_path, monkeypatch, values, code):
+def test_values_that_cannot_be_learned_are_refused(tmp_path, monkeypatch, values, kind):
     use_json_rows(monkeypatch)
     content = [{"text": f"text {number}", "value": value} for number, value in enumerate(values)]
-    with refused(code):
+    with refused(kind):
         train(write_rows(tmp_path / "bad.jsonl", content))
 
 
 def test_a_head_that_predicts_no_number_is_refused(rows):
-    with refused("model-does-not-fit-task", "model.head.kind=regressor"):
+    with refused(SpecError, "model.head.kind=regressor"):
         glasshouse.train("regressor", data={"files": [str(rows)]}, model={"head": {"kind": "pooled"}}, device="cpu")
 
 

@@ -7,6 +7,7 @@ import torch
 import glasshouse
 from glasshouse.data import prepared_data
 from glasshouse.inspection import tag_scores
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.tasks.base import IGNORED
 from glasshouse.training.job import Job
 from tests.refusals import refused
@@ -121,9 +122,9 @@ def test_replicas_learn_as_single_runs_do(sentences):
 def test_tags_that_do_not_fit_their_words_are_refused(tmp_path, monkeypatch):
     use_json_rows(monkeypatch)
     rows = write_rows(tmp_path / "bad.jsonl", [{"text": "two words", "tags": "A"}, *[{"text": "one", "tags": "B"}] * 20])
-    with refused("tags-do-not-fit", "2 words and 1 tags"):
+    with refused(DataError, "2 words and 1 tags"):
         train(rows, "data.tokenizer=words")
-    with refused("tags-of-pairs"):
+    with refused(SpecError):
         train(rows, "data.second=other")
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import glasshouse
 from glasshouse.data import prepared_data
 from glasshouse.models.encoder import Encoder
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.padding import rows_of
 from glasshouse.tasks.text_inputs import TextInputs, truncated_pairs
 from glasshouse.training.job import Job
@@ -78,9 +79,9 @@ def test_a_pair_classifier_reads_both_texts(tmp_path, monkeypatch):
     assert bird["bird"] > 0.5 > other["bird"]
     every = glasshouse.evaluate("pairs", rows, device="cpu")[str(rows)]
     assert every["accuracy"] > every["majority"] == 0.75
-    with refused("wrong-text-count", "one second text for each text"):
+    with refused(GlasshouseError, "one second text for each text"):
         run.predict(["owl 1"])
-    with refused("wrong-text-count", "2 texts and 1 second texts"):
+    with refused(GlasshouseError, "2 texts and 1 second texts"):
         run.predict(["owl 1", "fig 2"], second=["owl"])
 
 
@@ -122,5 +123,5 @@ def test_an_empty_second_text_is_kept(tmp_path, monkeypatch):
 def test_a_single_text_classifier_refuses_pairs(tmp_path, monkeypatch):
     rows = pair_rows(tmp_path, monkeypatch)
     run = glasshouse.train("classifier", f"data.files={rows}", *SMALL, "training.epochs=1", device="cpu")
-    with refused("wrong-text-count", "single texts, not pairs"):
+    with refused(GlasshouseError, "single texts, not pairs"):
         run.predict(["owl"], second=["fig"])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies
 
 import tokenizers
+from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.tokenizers import load
 from glasshouse.tokenizers.characters import Characters
 from tests.refusals import refused
@@ -54,7 +55,7 @@ def test_the_order_of_the_vocabulary():
 
 def test_the_vocabulary_is_an_upper_bound():
     assert Characters.train(["aba"], 1000).vocabulary == 4
-    with refused("vocabulary-too-small", "vocabulary=2"):
+    with refused(GlasshouseError, "vocabulary=2"):
         Characters.train(["ab"], 2)
 
 
@@ -65,9 +66,9 @@ def test_a_special_token_of_one_character():
 
 
 def test_bad_arguments(trained):
-    with refused("unknown-token-id", "50"):
+    with refused(GlasshouseError, "50"):
         trained.decode([50])
-    with refused("lone-surrogate"):
+    with refused(DataError):
         trained.encode("\ud800")
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies
 
 import tokenizers
+from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.tokenizers import load, whole_words
 from glasshouse.tokenizers.words import Words
 from tests.refusals import refused
@@ -62,7 +63,7 @@ def test_the_order_of_the_vocabulary():
 
 def test_the_vocabulary_is_an_upper_bound():
     assert Words.train(["a b a"], 1000).vocabulary == 4
-    with refused("vocabulary-too-small", "vocabulary=2"):
+    with refused(GlasshouseError, "vocabulary=2"):
         Words.train(["a b"], 2)
 
 
@@ -82,9 +83,9 @@ def test_the_rarest_are_dropped(monkeypatch):
 
 
 def test_bad_arguments(trained):
-    with refused("unknown-token-id", "40"):
+    with refused(GlasshouseError, "40"):
         trained.decode([40])
-    with refused("lone-surrogate"):
+    with refused(DataError):
         trained.encode("\ud800")
 
 

@@ -32,7 +32,7 @@ def train_all() -> None:
             else:
                 glasshouse.train(recipe, *overrides, name=name, device="cpu")
         except GlasshouseError as error:
-            print(f"{name}: {error.code}: {error}", flush=True)
+            print(f"{name}: {type(error).__name__}: {error}", flush=True)
 
 
 loop._Loop._read_results = read_results_until_stopped

@@ -8,6 +8,8 @@ import torch
 import glasshouse
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.prepared_data import find_source
+from glasshouse.specs.errors import SpecError
+from glasshouse.tokenizers.base import VocabularyTooLarge
 from glasshouse.training import adaptation
 from glasshouse.training.job import Job
 from tests.refusals import refused
@@ -62,14 +64,14 @@ def test_a_large_text_of_few_words_gets_the_vocabulary_that_it_can_fill(tmp_path
 
 
 def test_what_cannot_adapt_is_refused(tmp_path):
-    with refused("cannot-adapt", "true", "data.vocabulary"):
+    with refused(SpecError, "true", "data.vocabulary"):
         glasshouse.train("demo-lm", f"data.files={text(tmp_path / 'a.txt', 1000)}", "data.adapt=true", device="cpu")
 
 
 def test_what_the_user_names_stays_and_is_refused_if_it_does_not_fit(tmp_path):
     file = text(tmp_path / "mine.txt", 2000)
     spec = glasshouse.spec_of("language-model", f"data.files={file}", "data.vocabulary=4096")
-    with refused("vocabulary-too-large", "4096"):
+    with refused(VocabularyTooLarge, "4096"):
         Job.prepare(spec, CPU)
     spec = glasshouse.spec_of("language-model", f"data.files={file}", training={"steps": 7}, model={"width": 96})
     adapted = Job.prepare(spec, CPU).spec

@@ -7,6 +7,7 @@ import torch
 
 import glasshouse
 from glasshouse.launching.cluster_hardware import ClusterHardware
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import cluster_prediction, cost_plan
 from glasshouse.training.cluster_plan import ClusterPlan
@@ -172,9 +173,9 @@ def test_the_weights_are_those_of_the_model() -> None:
 
 
 def test_what_cannot_be_trained_is_refused() -> None:
-    with refused("replicas-on-a-cluster", "training.replicas=2"):
+    with refused(SpecError, "training.replicas=2"):
         plan("training.replicas=2")
-    with refused("processes-or-gradual", "training.processes=8"):
+    with refused(SpecError, "training.processes=8"):
         plan("training.freeze=gradual", "training.start_from=")
 
 

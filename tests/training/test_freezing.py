@@ -3,6 +3,7 @@
 import torch
 
 from glasshouse import models
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec, TrainingSpec
 from glasshouse.training.freezing import UnfreezingSchedule, depths
 from tests.refusals import refused
@@ -50,5 +51,5 @@ def test_gradual_unfreezing_goes_from_the_top_down(pretrained, rows):
 
 def test_a_frozen_model_without_a_head_to_train_is_refused():
     model = models.build(ModelSpec(width=16, layers=1, heads=2), 20, 8)
-    with refused("nothing-to-train"):
+    with refused(SpecError):
         UnfreezingSchedule(model, TrainingSpec(freeze="backbone"), 5)

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from glasshouse.records import metric_log
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.training import loggers
 from tests import needs
 from tests.refusals import refused
@@ -34,5 +35,5 @@ def test_tensorboard_receives_every_metric(text):
 )
 def test_a_missing_package_is_named(package, logger, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)  # importing it raises ImportError
-    with refused("missing-package", package.rpartition(".")[2]):
+    with refused(GlasshouseError, package.rpartition(".")[2]):
         logger(tmp_path, {})

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from glasshouse import models
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import HeadSpec, ModelSpec, TrainingSpec
 from glasshouse.training import lora
 from tests.refusals import refused
@@ -29,7 +30,7 @@ def test_adapters_start_without_effect_and_merge_into_their_matrices():
 
 def test_a_target_that_no_matrix_has_is_refused():
     model = models.build(ModelSpec(kind="encoder", width=16, layers=1, heads=2), 20, 8)
-    with refused("unknown-lora-target", "'query'"):
+    with refused(SpecError, "'query'"):
         lora.attach(model, TrainingSpec(lora_rank=2, lora_targets=("query",)))
 
 

@@ -3,6 +3,7 @@
 import math
 
 import glasshouse
+from glasshouse.specs.errors import RunError
 from glasshouse.training import nonfinite
 from glasshouse.training.job import Job
 from tests.refusals import refused
@@ -10,7 +11,7 @@ from tests.training.small_runs import CPU, demo_spec, train_demo
 
 
 def test_a_loss_that_is_not_finite_fails_the_run_and_can_be_replayed(text):
-    with refused("training-failed") as error:
+    with refused(RunError) as error:
         train_demo(text, "training.learning_rate=1e25", "training.warmup=0", "training.clip=0", name="broken")
     run = glasshouse.open_run("broken")
     assert run.facts["status"] == "failed"
@@ -34,5 +35,5 @@ def test_gradients_are_examined_in_the_order_of_the_backward_pass(text):
 
 def test_a_run_that_did_not_fail_cannot_be_replayed(text):
     train_demo(text, name="fine")
-    with refused("no-failure"):
+    with refused(RunError):
         glasshouse.replay("fine")

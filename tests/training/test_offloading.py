@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import glasshouse
+from glasshouse.specs.errors import SpecError
 from glasshouse.training import cost_plan, offloading
 from glasshouse.training.job import Job
 from glasshouse.training.offloading import OffloadedState
@@ -93,5 +94,5 @@ def test_on_a_cpu_the_state_counts_as_memory_of_the_device(text):
 
 
 def test_several_processes_are_refused(text):
-    with refused("processes-or-offload"):
+    with refused(SpecError):
         demo_spec(text, OFFLOADED, "training.processes=2")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from glasshouse.specs.errors import SpecError
 from glasshouse.training import cost_plan, kept_measurements, replica_count, replica_rule
 from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings
 from glasshouse.training.replicas import Replicas
@@ -18,7 +19,7 @@ def test_runs_that_cannot_be_replicas_are_trained_one_after_another(text):
     count, reason = replica_count.choose(jobs_by_seed(spec), None)
     assert count == 1
     assert "training.gradient_accumulation=2" in reason
-    with refused("cannot-be-replicas", "training.gradient_accumulation=2"):
+    with refused(SpecError, "training.gradient_accumulation=2"):
         replica_count.choose(jobs_by_seed(spec), True)
 
 
@@ -79,7 +80,7 @@ def test_a_model_that_torch_cannot_vectorise_trains_alone(text, monkeypatch):
     jobs = jobs_by_seed(character_spec(text), 4)
     count, reason = replica_count.choose(jobs, None)
     assert (count, "(no batching rule)" in reason) == (1, True)
-    with refused("cannot-be-replicas", "no batching rule"):
+    with refused(SpecError, "no batching rule"):
         replica_count.choose(jobs, True)
 
 

@@ -1,13 +1,10 @@
-"""The progress of a run: its best evaluation, early stopping, and the state of a checkpoint that an older version wrote."""
+"""The progress of a run: its best evaluation and early stopping."""
 
 import pytest
 import torch
 
-from glasshouse.metrics import metric
 from glasshouse.records import checkpoint, metric_log
-from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.training import loop
-from glasshouse.training.run_progress import CheckpointState
 from tests.training.small_runs import logged_metrics, new_runs, saved_weights, train_demo
 
 
@@ -34,23 +31,3 @@ def test_early_stopping_ends_each_run_by_itself(text):
     assert loop.train(alone[0], "cpu")
     assert alone[0].facts()["stopped"] == 8
     assert alone[0].facts()["outcome"]["validation"] == pytest.approx(facts[1]["outcome"]["validation"], abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("criterion", "stored", "value"),
-    [
-        (metric.LOSS, {"step": 4, "value": 1.25}, 1.25),
-        (metric.ACCURACY, {"step": 4, "value": 0.25}, 0.75),
-        (metric.ACCURACY, {"step": 4, "metric": "accuracy", "value": 0.75}, 0.75),
-    ],
-    ids=["format 1, a loss", "format 1, an accuracy, stored as 1 - accuracy", "the current format"],
-)
-def test_the_best_evaluation_of_every_format_is_read(criterion, stored, value):
-    state = CheckpointState.restored(Checkpoint(8, {}, {"seconds": 3.0, "best": stored}), criterion)
-    assert (state.step, state.seconds) == (8, 3.0)
-    assert state.best == {"step": 4, "metric": criterion.name, "value": value}
-
-
-def test_a_checkpoint_before_the_first_evaluation_has_no_best():
-    state = CheckpointState.restored(Checkpoint(2, {}, {"seconds": 1.0, "best": {}}), metric.ACCURACY)
-    assert state.best == {}

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from glasshouse.specs.errors import SpecError
 from glasshouse.training import optimisers
 from glasshouse.training.job import Job
 from tests.refusals import refused
@@ -75,5 +76,5 @@ def test_a_run_is_opened_with_the_average(text):
 
 
 def test_without_beta1_there_is_no_way_back_to_the_average():
-    with refused("average-without-beta1", "training.beta1=0", "0.9"):
+    with refused(SpecError, "training.beta1=0", "0.9"):
         optimisers.check(training_spec("schedule-free-adamw", beta1=0.0))

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from glasshouse.specs.errors import SpecError
 from glasshouse.training import optimisers
 from tests.refusals import refused
 from tests.training.optimiser_battery import RATE, build, set_gradients, set_rate, small_model, training_spec, weights
@@ -29,5 +30,5 @@ def test_the_update_is_along_the_momentum(momentum, nesterov):
 
 
 def test_a_look_ahead_needs_momentum():
-    with refused("nesterov-without-momentum", "training.momentum=0", "training.nesterov=false"):
+    with refused(SpecError, "training.momentum=0", "training.nesterov=false"):
         optimisers.check(training_spec("sgd", momentum=0.0))

@@ -13,7 +13,7 @@ import pytest
 import glasshouse
 from glasshouse.records import checkpoint, lock, metric_log, run_folder
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.specs.errors import Interrupted
+from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.training import torchrun
 from tests.refusals import refused
 from tests.training.small_runs import DEMO
@@ -36,17 +36,17 @@ def children(process: int) -> list[int]:
 
 
 def test_bad_numbers_of_processes_are_refused_before_anything_starts(text, runs):
-    with refused("too-many-processes", "is more than the"):
+    with refused(SpecError, "is more than the"):
         glasshouse.train(
             "demo-lm", *DEMO, f"data.files={text}", "training.processes=512", "training.batch=512", device="cpu"
         )
-    with refused("processes-divide-batch", "choose a multiple of 3"):
+    with refused(SpecError, "choose a multiple of 3"):
         glasshouse.train("demo-lm", *DEMO, "training.processes=3", device="cpu")
-    with refused("processes-or-gradual"):
+    with refused(SpecError):
         glasshouse.train("demo-lm", *DEMO, "training.processes=2", "training.freeze=gradual", device="cpu")
-    with refused("batch-not-additive", "training.processes=2"):
+    with refused(SpecError, "training.processes=2"):
         glasshouse.train("scene-clip", "training.processes=2", device="cpu")
-    with refused("lacks-capability", "training.processes=2"):
+    with refused(SpecError, "training.processes=2"):
         glasshouse.train("demo-lm", *DEMO, f"data.files={text}", "training.processes=2", "model.norm=batch", device="cpu")
     assert not list(runs.iterdir())
 
@@ -96,7 +96,7 @@ def test_a_killed_process_ends_the_run_with_one_message_and_it_goes_on(runs):
 
     thread = threading.Thread(target=kill_a_follower)
     thread.start()
-    with refused("lost-process", "the checkpoint of step 20 is intact", "glasshouse resume killed"):
+    with refused(RunError, "the checkpoint of step 20 is intact", "glasshouse resume killed"):
         glasshouse.train(*LONG, name="killed", device="cpu")
     thread.join()
     resumed = glasshouse.resume("killed", "cpu")

@@ -6,6 +6,7 @@ import torch
 import glasshouse
 from glasshouse import models
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import ModelSpec
 from glasshouse.training import cost_plan, warm_start
 from glasshouse.training.job import Job
@@ -31,7 +32,7 @@ def test_a_run_inherits_shape_tokenizer_and_weights(pretrained, rows):
 
 
 def test_an_override_wins_over_the_run_to_start_from(pretrained, rows):
-    with refused("nothing-to-start-from"):
+    with refused(RunError):
         fine_tune(rows, "model.width=32", "model.heads=2")
     spec = glasshouse.spec_of("classifier", f"data.files={rows}", "training.start_from=pretrained", "model.layers=2")
     job = Job.prepare(spec, CPU)
@@ -54,7 +55,7 @@ def test_the_encoder_of_an_encoder_decoder_can_start_from_an_encoder(pretrained)
 
 
 def test_an_unknown_run_to_start_from_is_refused(rows):
-    with refused("unknown-run", "start_from", "'nothing'"):
+    with refused(RunError, "start_from", "'nothing'"):
         fine_tune(rows, "training.start_from=nothing")
 
 
@@ -104,9 +105,9 @@ def test_replicas_each_start_from_the_run_of_their_seed(pretrained_by_seed, rows
 
 
 def test_a_seed_without_a_run_to_start_from_is_refused(pretrained_by_seed, rows):
-    with refused("unknown-run", "start_from", "from-4"):
+    with refused(RunError, "start_from", "from-4"):
         fine_tune(rows, f"training.start_from={pretrained_by_seed}/from-{{seed}}", "training.seed=4")
-    with refused("unknown-run", "start_from", "nothing-{seed}"):
+    with refused(RunError, "start_from", "nothing-{seed}"):
         fine_tune(rows, f"training.start_from={pretrained_by_seed}/nothing-{{seed}}")
 
 

@@ -84,7 +84,7 @@ def prepare_data(
     without `part` finishes the work. Shards that exist are verified, and made again if they are damaged.
     """
     if jobs < 1:
-        raise DataError("out-of-range", f"--jobs={jobs} is below the minimum; choose 1 or more processes")
+        raise DataError("is below the minimum; choose 1 or more processes", "jobs", jobs)
     worker = None if part is None else _worker(part)
     with _sigterm_interrupts():
         return _prepare(files, recipe, output, tokenizer, jobs, worker, settings)
@@ -165,7 +165,7 @@ def _run_workers(corpus: CorpusShards, commands: list[list[str]], bar: Callable[
                 said = errors.read().strip()
                 own = [line.removeprefix("glasshouse: ") for line in said.splitlines() if line.startswith("glasshouse: ")]
                 reason = own[-1] if own else said or f"it ended with status {status}"
-                raise DataError("worker-failed", f"a worker has failed: {reason}; correct this and repeat the command")
+                raise DataError(f"a worker has failed: {reason}; correct this and repeat the command")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -201,7 +201,7 @@ def data_spec_of(
     rules = spec_fields.fields(DataSpec)
     for name, value in fields.items():
         if name not in rules:
-            raise GlasshouseError("unknown-field", f"data.{name} is not a field; the fields are: {', '.join(rules)}")
+            raise GlasshouseError(f"data.{name} is not a field; the fields are: {', '.join(rules)}")
         fields[name] = spec_fields.coerce(rules[name].kind, value, f"data.{name}")
         spec_fields.check(fields[name], rules[name].rule, f"data.{name}")
     task_name = tables.get("task", "next-token")
@@ -210,9 +210,8 @@ def data_spec_of(
     task = catalogue.find("task", task_name)
     if task.columns:
         raise DataError(
-            "wrong-task",
             f"the task {task_name} of --recipe={recipe} reads rows with a {task.columns[0]}, not plain text; "
-            "`glasshouse train` prepares these itself",
+            "`glasshouse train` prepares these itself"
         )
     return DataSpec(files=files, **fields), task.specials
 
@@ -222,7 +221,7 @@ def _worker(part: str) -> tuple[int, int]:
     first, _, last = part.partition("/")
     number, workers = formatting.read_count(first), formatting.read_count(last)
     if number is None or workers is None:
-        raise DataError("bad-part", f"--part={part} is not a worker's number and the number of workers; write --part 2/8")
+        raise DataError("is not a worker's number and the number of workers; write --part 2/8", "part", part)
     if not 1 <= number <= workers:
-        raise DataError("bad-part", f"--part={part} is not one of {workers} workers; number them from 1 to {workers}")
+        raise DataError(f"is not one of {workers} workers; number them from 1 to {workers}", "part", part)
     return number, workers

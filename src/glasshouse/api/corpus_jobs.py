@@ -78,9 +78,10 @@ def _check_count(jobs: int | None, files: Sequence[Path]) -> None:
     most = min(text_parts.most_parts(files), MOST_TASKS)
     if not 1 <= jobs <= most:
         raise LaunchError(
-            "bad-number-of-jobs",
-            f"--jobs={jobs} is not between 1 and {most}: the text is encoded in parts of {text_parts.PART_BYTES >> 20} MB, "
-            f"by at most one job for each and {MOST_TASKS} jobs in all; choose a number from 1 to {most}",
+            f"is not between 1 and {most}: the text is encoded in parts of {text_parts.PART_BYTES >> 20} MB, by at "
+            f"most one job for each and {MOST_TASKS} jobs in all; choose a number from 1 to {most}",
+            "jobs",
+            jobs,
         )
 
 

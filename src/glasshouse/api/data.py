@@ -11,7 +11,6 @@ from glasshouse.data.data_look import DataLook
 from glasshouse.data.sources import data_set_list
 from glasshouse.data.sources.data_set_list import DataSet, Split
 from glasshouse.data.sources.installed_python import PackageEntry
-from glasshouse.data.user_files import command_remedies
 from glasshouse.data.user_files.text import UserText
 from glasshouse.records import progress_bar, run_folder
 from glasshouse.runs import resolve_spec
@@ -83,7 +82,7 @@ def look_at_data(
     "data.label=stars". `cost` takes a few steps to predict the time of training.
     """
     if not files:
-        raise DataError("no-data", "there is no file to look at; name a file, a folder or a pattern")
+        raise DataError("there is no file to look at; name a file, a folder or a pattern")
     words = (f"data.files=[{','.join(files)}]", *overrides)
     if recipe is None:
         task = data_look.suggest_task(resolve_spec.spec_of("language-model", *words).data)
@@ -141,8 +140,7 @@ def train_tokenizer(
         test=0.0,
         limits=(limits,) if limits else (),
     )
-    options = {"field": "--field", "limits": "--limits", "vocabulary": "--vocabulary"}
-    with command_remedies.for_command(options), progress_bar.bar("training a tokenizer") as bar:
+    with progress_bar.bar("training a tokenizer") as bar:
         source = UserText(data)
         source.progress = lambda what, share: bar(share, what)
         trained = prepared_data.load_or_train_tokenizer(data, source, lambda step, share: bar(share, step))

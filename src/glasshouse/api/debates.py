@@ -56,9 +56,7 @@ def debate(
         default_control_topic(topic) if control_topic is None else control_topic,
     )
     if judge is not None and len(options.models) < 2:
-        raise GlasshouseError(
-            "judge-needs-two-models", f"a judge compares models, and {options.models[0]} is alone; name two with --models"
-        )
+        raise GlasshouseError(f"a judge compares models, and {options.models[0]} is alone; name two with --models")
     opened = [_opened(model, config, device) for model in models]
     opened_judge = None if judge is None else _opened(judge, config, device)
     contradictions: ContradictionTest = (
@@ -67,7 +65,7 @@ def debate(
     embed = None if encoder is None else _encoder(Run(encoder, device), topic)
     folder = Path("debates") / _folder_name(topic) if output is None else Path(output)
     if folder.exists() and not folder.is_dir():
-        raise GlasshouseError("file-not-folder", f"{folder} is a file; name a folder with --output")
+        raise GlasshouseError(f"{folder} is a file; name a folder with --output")
     folder.mkdir(parents=True, exist_ok=True)
     containment.refuse_links(folder)
     with (
@@ -95,9 +93,7 @@ def _temperatures(values: str | Sequence[float]) -> tuple[float, ...]:
     try:
         return tuple(float(value) for value in (values.split(",") if isinstance(values, str) else values))
     except ValueError:
-        raise GlasshouseError(
-            "bad-option", f"temperatures={values!r} must be numbers, separated by commas, such as 0.2,0.7,1.2"
-        ) from None
+        raise GlasshouseError("must be numbers, separated by commas, such as 0.2,0.7,1.2", "temperatures", values) from None
 
 
 def _model_name(model: str | LanguageModel) -> str:

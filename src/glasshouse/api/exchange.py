@@ -33,22 +33,18 @@ def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Pa
     `to` is "huggingface" (a directory, with a model card), "onnx" (a directory) or "gguf" (a file).
     """
     if to not in formats.EXPORTS:
-        raise GlasshouseError(
-            "unknown-word", f"to={to!r} is not a known format; choose one of: {', '.join(formats.EXPORTS)}"
-        )
+        raise GlasshouseError(f"is not a known format; choose one of: {', '.join(formats.EXPORTS)}", "to", to)
     opened, path = Run(run, device="cpu"), Path(output)
     if to in formats.EQUAL_HEADS and opened.spec.model.pruned_heads:
         raise CannotExport(
-            "unequal-heads",
             f"{opened.name} has lost {len(opened.spec.model.pruned_heads)} heads, and this format has as many heads in "
-            "every layer; export to onnx, or export the run that it was pruned from",
+            "every layer; export to onnx, or export the run that it was pruned from"
         )
     if os.path.lexists(path):
-        raise GlasshouseError("output-exists", f"output {path} already exists; choose another path or delete it")
+        raise GlasshouseError(f"output {path} already exists; choose another path or delete it")
     if not path.absolute().parent.is_dir():
         raise GlasshouseError(
-            "missing-folder",
-            f"the folder {path.absolute().parent} for the output {path.name} does not exist; create it first",
+            f"the folder {path.absolute().parent} for the output {path.name} does not exist; create it first"
         )
     with progress_bar.bar(f"exporting to {to}"):
         formats.EXPORTS[to](opened, path)

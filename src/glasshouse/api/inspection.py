@@ -61,7 +61,7 @@ def look(
     if head is not None:
         heads = maps.weights.shape[1]
         if not 1 <= head <= heads:
-            raise GlasshouseError("unknown-head", f"{opened.name} has no head {head}; choose 1 to {heads}")
+            raise GlasshouseError(f"{opened.name} has no head {head}; choose 1 to {heads}")
         maps = replace(maps, weights=maps.weights[:, head - 1 : head])
     attention_page.write(maps, path, opened.name, layer or 1, head or 1)
     return maps, path
@@ -131,7 +131,7 @@ def attribute(
     class or picture to explain, by default the predicted one.
     """
     if method not in ATTRIBUTIONS:
-        raise GlasshouseError("bad-option", f"method={method!r} is not one of: {', '.join(ATTRIBUTIONS)}")
+        raise GlasshouseError(f"is not one of: {', '.join(ATTRIBUTIONS)}", "method", method)
     if output:
         figures.check_path(Path(output))
     opened = TextInput(Run(run, device), text)
@@ -251,7 +251,7 @@ def pruning_curves(
     if output:
         figures.check_path(Path(output))
     if then_train < 0:
-        raise GlasshouseError("bad-option", f"then_train={then_train} is below 0; choose a number of steps")
+        raise GlasshouseError("is below 0; choose a number of steps", "then_train", then_train)
     orders = (*methods, pruning_curve.RANDOM) if methods else pruning_curve.ORDERS
     with progress_bar.bar("removing heads") as bar:
         file = None if data is None else str(data)
@@ -284,13 +284,11 @@ def prune(
     Returns what was removed, and the final run.
     """
     if (heads is None) == (weights is None):
-        raise GlasshouseError("bad-option", "prune needs a share of heads or a share of weights; give one of the two")
+        raise GlasshouseError("prune needs a share of heads or a share of weights; give one of the two")
     if then_train < 0:
-        raise GlasshouseError("bad-option", f"then_train={then_train} is below 0; choose a number of steps")
+        raise GlasshouseError("is below 0; choose a number of steps", "then_train", then_train)
     if then_train and weights is not None:
-        raise GlasshouseError(
-            "bad-option", "training would fill the weights that were set to zero; prune heads, or leave out then_train"
-        )
+        raise GlasshouseError("training would fill the weights that were set to zero; prune heads, or leave out then_train")
     pruned_name = f"{name}-untrained" if then_train else name
     for wanted in {name, pruned_name}:
         run_folder.check_free(wanted)

@@ -29,7 +29,7 @@ def cancel(name: str | PathLike[str]) -> list[JobStatus]:
     active = [status for status in found if status.active]
     if not active:
         what = f"the jobs of {wanted!r} have ended" if found else f"there are no jobs of {wanted!r} in {job_folder.root()}"
-        raise LaunchError("no-such-job", f"{what}; list the jobs with: glasshouse jobs")
+        raise LaunchError(f"{what}; list the jobs with: glasshouse jobs")
     slurm.cancel(status.id for status in active)
     return active
 

@@ -74,7 +74,7 @@ def rename_run(old: str, new: str) -> Path:
     """Rename a run of the runs folder, and return its new path. A run that is being trained is refused."""
     run_changes.own_run(old)
     if os.path.lexists(taken := run_folder.root() / run_folder.checked_name(new)):
-        raise RunError("run-exists", f"{taken} already exists; choose another new name than {new!r}, or delete that run")
+        raise RunError(f"{taken} already exists; choose another new name than {new!r}, or delete that run")
     run = run_changes.rename(old, new)
     tell_of_old_report(run)
     return run.path

@@ -167,15 +167,12 @@ def open_recovery(
     """
     entry = find_model(model, _path(config))
     if entry.kind == "gguf":
-        raise GlasshouseError(
-            "no-token-numbers", f"{model} is a GGUF file, and llama.cpp shows tokens as texts; import it as a run instead"
-        )
+        raise GlasshouseError(f"{model} is a GGUF file, and llama.cpp shows tokens as texts; import it as a run instead")
     opened = entry.open(device)
     if isinstance(opened, OpenAIModel):
         if decimals is not None or before_bias:
             raise GlasshouseError(
-                "bad-option",
-                f"--decimals and --before-bias imitate an API over a run, and {model} is behind a server; leave them out",
+                f"--decimals and --before-bias imitate an API over a run, and {model} is behind a server; leave them out"
             )
         server = ServerAPI(opened, entry.vocabulary)
         if journal is None:

@@ -8,7 +8,7 @@ import torch
 from glasshouse.launching import cluster_hardware, cluster_settings
 from glasshouse.records import machine, progress_bar
 from glasshouse.runs.resolve_spec import spec_of
-from glasshouse.specs.errors import GlasshouseError, SpecError
+from glasshouse.specs.errors import GlasshouseError, NoDataNamed
 from glasshouse.specs.recipes import DEMO
 from glasshouse.specs.spec import Spec
 from glasshouse.training import (
@@ -95,9 +95,7 @@ def plan_cluster(
     here, measured = devices.pick(device), None
     try:
         spec, has_data = spec_of(recipe, *overrides, **sections), True
-    except SpecError as error:
-        if error.code != "no-data":
-            raise
+    except NoDataNamed:
         # Nothing is read, so any name of a file will do.
         spec, has_data = spec_of(recipe, *overrides, "data.files=none", **sections), False
     if has_data and here.type == "cuda" and hardware.gpu.lower() in torch.cuda.get_device_name(here).lower():

@@ -47,8 +47,7 @@ def serve_pages(
         token = secrets.token_urlsafe(24)
     elif len(token) < SHORTEST_TOKEN:
         raise GlasshouseError(
-            "short-token",
-            f"the token has {len(token)} characters and can be guessed; choose {SHORTEST_TOKEN} or more, or leave it out",
+            f"the token has {len(token)} characters and can be guessed; choose {SHORTEST_TOKEN} or more, or leave it out"
         )
     installed.check_installed("glasshouse pages --live")
     from glasshouse.serving import server

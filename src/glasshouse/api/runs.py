@@ -8,7 +8,6 @@ from typing import Any, TextIO, cast
 
 from glasshouse.data import text_files
 from glasshouse.data.read_limits import ReadLimits
-from glasshouse.data.user_files import command_remedies
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
@@ -137,9 +136,9 @@ def write_predictions(
         form = path.suffix.lower()
         atomic_files.check_output(path, text_predictions.FORMATS)
         if isinstance(file, str | PathLike) and path.exists() and Path(file).exists() and path.samefile(file):
-            raise GlasshouseError("output-is-input", f"{output} is the file that is read; choose another output")
+            raise GlasshouseError(f"{output} is the file that is read; choose another output")
     if form not in text_predictions.FORMATS:
-        raise GlasshouseError("bad-option", f"form={form!r} is unknown; choose {' or '.join(text_predictions.FORMATS)}")
+        raise GlasshouseError(f"is unknown; choose {' or '.join(text_predictions.FORMATS)}", "form", form)
     opened = Run(run, device)
     texts = _texts_of(opened, file, field, second_field, limits)
     total, predicted = texts.count if isinstance(texts, TextFile) else 0, 0
@@ -170,14 +169,11 @@ def _texts_of(
     if not isinstance(file, str | PathLike):
         if run.reads_pairs:
             raise DataError(
-                "pairs-need-a-table",
                 f"{run.name} reads pairs of texts, and a stream has one text a line; use a table with two columns, "
-                "such as a .csv file",
+                "such as a .csv file"
             )
         if field or second_field:
-            raise DataError(
-                "not-a-table", "a stream of texts has no columns; leave out --field and --second-field, or give a file"
-            )
+            raise DataError("a stream of texts has no columns; leave out --field and --second-field, or give a file")
         return ((text, "") for text in file)
     with progress_bar.bar("reading"):
         texts = TextFile(run, user_paths.expand(file), field, second_field, [limits])
@@ -202,10 +198,10 @@ def translate_file(
     """The translations of each line of a text file, best first. `limits` raises limits on what is read, as in "line=100"."""
     raised = ReadLimits.of([limits])
     rows = ((line.strip(),) for line in text_files.read_lines(Path(file), limits=raised))
-    with command_remedies.for_command({"limits": "--limits"}), progress_bar.bar("reading"):
+    with progress_bar.bar("reading"):
         lines = [line for (line,) in raised.kept(rows, Path(file))]
     if not lines:
-        raise GlasshouseError("empty-file", f"{file} has no lines to translate; choose a file that contains text")
+        raise GlasshouseError(f"{file} has no lines to translate; choose a file that contains text")
     return translate(run, lines, device, **how)
 
 

@@ -131,7 +131,7 @@ def scale_check(
         recorded = compute_optimal.size_of_run(Run(run, "cpu").facts.get("plan") or {}, count or fit.measurements.counted)
         parameters, tokens = parameters or recorded.parameters, tokens or recorded.tokens
     if parameters is None or tokens is None:
-        raise DataError("no-size", "name a run, or give both --size and --trained-on")
+        raise DataError("name a run, or give both --size and --trained-on")
     return compute_optimal.check_size(fit, compute_optimal.TrainedSize(parameters, tokens))
 
 
@@ -231,7 +231,7 @@ def write_transfer_figures(content: TransferContent, folder: str | PathLike[str]
 def _write_files(files: Mapping[str, str], folder: str | PathLike[str]) -> list[Path]:
     target = Path(folder)
     if target.is_file():
-        raise GlasshouseError("file-not-folder", f"{target} is a file; name a folder for the figures")
+        raise GlasshouseError(f"{target} is a file; name a folder for the figures")
     target.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         atomic_files.write_text(target / name, text)

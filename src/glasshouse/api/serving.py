@@ -34,15 +34,15 @@ def serve(
 
     server.check_host(host)
     if api_key is not None and not (api_key := api_key.strip()):
-        raise GlasshouseError("empty-key", "the API key is empty; choose one, or leave the option out")
+        raise GlasshouseError("the API key is empty; choose one, or leave the option out")
     if api_key is not None and not api_key.isprintable():
-        raise GlasshouseError("bad-key", "the API key has control characters, which no header can send; choose another")
+        raise GlasshouseError("the API key has control characters, which no header can send; choose another")
     with _no_workers() as threads:
         opened: dict[str, Run] = {}
         for name in runs:
             run = Run(name, device, dtype)
             if run.name in opened:
-                raise GlasshouseError("same-name", f"two runs are named {run.name!r}; name each once, or rename one")
+                raise GlasshouseError(f"two runs are named {run.name!r}; name each once, or rename one")
             _ = run.model, run.tokenizer  # a run without a checkpoint is refused now, not at the first request
             opened[run.name] = run
         options = ServerOptions(api_key, max_concurrent, most_tokens=max_tokens, seconds=timeout, raw=raw, threads=threads)

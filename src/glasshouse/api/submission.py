@@ -130,10 +130,7 @@ def train_task(job: str | PathLike[str], task: int, device: str = "auto") -> Non
     folder = job_folder.find(job)
     tasks = folder.tasks()
     if not 0 <= task < len(tasks):
-        raise LaunchError(
-            "no-such-task",
-            f"--task={task} is no task of {folder.path}, which has {len(tasks)}; choose 0 to {len(tasks) - 1}",
-        )
+        raise LaunchError(f"is no task of {folder.path}, which has {len(tasks)}; choose 0 to {len(tasks) - 1}", "task", task)
     devices.pick(device)
     run_queue.train_task(tasks[task], device, f"{folder.name}, task {task}")
 
@@ -228,9 +225,10 @@ def _checked_spec(recipe: str, overrides: Sequence[str], device: str, settings: 
     spec = resolve_spec.run_spec(recipe, *overrides, *processes)
     if spec.training.replicas > 1:
         raise LaunchError(
-            "replicas-in-a-job",
-            f"training.replicas={spec.training.replicas} trains several runs, and a job of `train` trains one; compare "
-            "seeds with: glasshouse compare RECIPE --seeds N --on slurm",
+            "trains several runs, and a job of `train` trains one; compare seeds with: glasshouse compare RECIPE "
+            "--seeds N --on slurm",
+            "training.replicas",
+            spec.training.replicas,
         )
     task = check_spec(spec)
     # The first text is read, so that a file that is not there is refused here. A job reads the others.

@@ -40,8 +40,7 @@ def train(
     spec = resolve_spec.run_spec(recipe, *overrides, **sections)
     if spec.training.replicas > 1:
         raise SpecError(
-            "several-runs",
-            f"training.replicas={spec.training.replicas} trains several runs; call train_replicas instead of train",
+            "trains several runs; call train_replicas instead of train", "training.replicas", spec.training.replicas
         )
     asked = resolve_spec.words_of(recipe, *overrides, **sections)
     run = run_folder.create(spec, name, resolve_spec.name_of(recipe), asked=asked)
@@ -85,7 +84,7 @@ def resume(name: str | PathLike[str], device: str = "auto", processes: int | Non
     """
     if study := study_folder.find_unambiguous(name):
         if processes is not None:
-            raise SpecError("not-a-run", f"--processes={processes} is for a run, and {name} is a study; leave it out")
+            raise SpecError(f"is for a run, and {name} is a study; leave it out", "processes", processes)
         return Study(study_runner.continue_study(study, device))
     run = run_folder.find(name)
     run_folder.create_missing_siblings(run)
@@ -137,8 +136,7 @@ def replay(run: str | PathLike[str], device: str = "cpu") -> Replay:
     opened = Run(run, device)
     if not (opened.folder.failure / "failure.json").exists():
         raise RunError(
-            "no-failure",
-            f"{opened.name} has no failed step: all its losses and gradients are finite, so there is nothing to replay",
+            f"{opened.name} has no failed step: all its losses and gradients are finite, so there is nothing to replay"
         )
     step, batch, weights = nonfinite.load(opened.folder.failure)
     engine = Job.prepare(opened.spec, opened.device, opened.tokenizer).engine()
@@ -154,10 +152,9 @@ def _train_together(runs: Sequence[RunFolder], device: str) -> list[Run]:
     trained = [Run(run, device) for run in runs if run.status() == Status.DONE]
     if not trained:
         raise RunError(
-            "training-failed",
             failed[0]
             if failed
-            else f"all runs that were trained with {runs[0].name} have failed; lower training.learning_rate",
+            else f"all runs that were trained with {runs[0].name} have failed; lower training.learning_rate"
         )
     for run in trained:
         baseline_comparison.ensure(run)

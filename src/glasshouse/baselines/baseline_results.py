@@ -197,10 +197,7 @@ def read(file: Path) -> BaselineResults | None:
         )
         return BaselineResults(**content, baselines=baselines)
     except (OSError, ValueError) as error:
-        raise RunError(
-            "unreadable-baselines",
-            f"{file} cannot be read ({error}); it is left out, and `glasshouse report` makes it again",
-        ) from None
+        raise RunError(f"{file} cannot be read ({error}); it is left out, and `glasshouse report` makes it again") from None
 
 
 def compare(baseline: Baseline, run: Mapping[str, float], values: Mapping[str, np.ndarray]) -> BaselineResult:

@@ -148,9 +148,7 @@ class Bench:
         try:
             return kept_json.read(path)
         except ValueError as error:
-            raise RunError(
-                "unreadable-figures", f"{path} cannot be read ({error}); delete it to have it computed again"
-            ) from None
+            raise RunError(f"{path} cannot be read ({error}); delete it to have it computed again") from None
 
     def step_seconds(self, name: str, **filled: str) -> dict[str, list[float]]:
         """Arm -> seconds per training step in each round of the plan's timing. Cached under the study's name."""

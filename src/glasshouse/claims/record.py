@@ -73,9 +73,8 @@ def check(folder: Path) -> list[str]:
     """What differs between a record's pages and those computed again from its registrations and values."""
     if not (folder / REGISTRY).is_dir():
         raise RunError(
-            "not-a-record",
             f"{folder} has no folder {REGISTRY}, so there is nothing to check; make a record with: glasshouse claims report "
-            f"--output {folder}",
+            f"--output {folder}"
         )
     recorded, earlier = read(folder), _read_earlier(folder)
     cases = [

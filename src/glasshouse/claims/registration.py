@@ -57,9 +57,7 @@ def register(
     )
     unknown = {key for part in plan.parts for key in (part.quantity, part.against) if key} - set(plan.quantities)
     if unknown:
-        raise RunError(
-            "unknown-quantity", f"the claim {name} compares {', '.join(sorted(unknown))}, which it does not measure"
-        )
+        raise RunError(f"the claim {name} compares {', '.join(sorted(unknown))}, which it does not measure")
     return replace(plan, digest=digest_of(to_json(plan)))
 
 
@@ -98,9 +96,8 @@ def from_json(table: Mapping[str, Any], where: str) -> Registration:
         kept_schema.check(table.get("format"), int, "format")
         if (version := table["format"]) > FORMAT:
             raise RunError(
-                "newer-format",
                 f"{where} was written by a newer Glasshouse (format {version}; this one reads up to {FORMAT}); "
-                "upgrade with: pip install --upgrade glasshouse",
+                "upgrade with: pip install --upgrade glasshouse"
             )
         fields = {key: value for key, value in table.items() if key != "format"}
         kept_schema.check(fields, Registration)
@@ -115,13 +112,11 @@ def from_json(table: Mapping[str, Any], where: str) -> Registration:
         )
     except ValueError as error:
         raise DataError(
-            "unreadable-registration",
-            f"{where} is not a registration of a trial ({error}); restore it, or delete the folder of the trial",
+            f"{where} is not a registration of a trial ({error}); restore it, or delete the folder of the trial"
         ) from None
     if digest_of(table) != registration.digest:
         raise DataError(
-            "changed-registration",
             f"{where} does not have the digest that it states ({registration.digest[:12]}): it was changed after it was "
-            f"written. Restore it, or register a new trial beside it with: glasshouse claim {registration.claim}",
+            f"written. Restore it, or register a new trial beside it with: glasshouse claim {registration.claim}"
         )
     return registration

@@ -69,9 +69,8 @@ def cached_rows(
     )
     if not rows:
         raise RunError(
-            "all-diverged",
             f"every seed of the arm {arm!r} in the study {study.name} diverged, so there is nothing to measure; lower its "
-            "learning rate",
+            "learning rate"
         )
     return {int(seed): row for seed, row in rows.items()}
 

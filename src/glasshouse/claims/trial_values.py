@@ -62,9 +62,7 @@ def from_json(table: Mapping[str, Any], where: str) -> Measured:
             }
         )
     except (ValueError, TypeError) as error:
-        raise DataError(
-            "unreadable-values", f"{where} does not hold the values of a trial ({error}); restore it, or delete it"
-        ) from None
+        raise DataError(f"{where} does not hold the values of a trial ({error}); restore it, or delete it") from None
 
 
 def stored(measured: Measured) -> Measured:

@@ -55,9 +55,9 @@ def try_claim(
     looks = None if seeds is None else parse_looks(seeds)
     devices.pick(device)
     if (missing := _missing(name, claim)) and not register_only:
-        raise RunError("missing-data", missing)
+        raise RunError(missing)
     if (obstacle := claim.obstacle(device, quick)) and not register_only:
-        raise RunError("cannot-try-claim", obstacle)
+        raise RunError(obstacle)
     plan, folder = _plan_trial(name, claim, looks, quick, replicate, first_seed)
     if register_only:
         return make_case(name, type(claim), read_trials(name))
@@ -76,9 +76,10 @@ def parse_looks(text: str | int) -> tuple[int, ...]:
         looks = ()
     if not looks or looks[0] < 2 or list(looks) != sorted(set(looks)) or looks[-1] > arms.MAX_SEEDS:
         raise SpecError(
-            "bad-looks",
-            f"--seeds={text} must be a number of seeds from 2 to {arms.MAX_SEEDS}, or increasing numbers of seeds after "
-            "which the trial is judged; write for example --seeds 16 or --seeds 8,16,32",
+            f"must be a number of seeds from 2 to {arms.MAX_SEEDS}, or increasing numbers of seeds after which the "
+            "trial is judged; write for example --seeds 16 or --seeds 8,16,32",
+            "seeds",
+            text,
         )
     return looks
 
@@ -105,9 +106,8 @@ def _plan_trial(
         elif replicate:
             if not same:
                 raise RunError(
-                    "nothing-to-replicate",
                     f"--replicate repeats a finished trial of the same plan on fresh seeds, and {name} has none in "
-                    f"{root() / name}; run it first with: glasshouse claim {name}",
+                    f"{root() / name}; run it first with: glasshouse claim {name}"
                 )
             plan = replace(plan, replicates=same[0].registration.number)
         elif same:
@@ -129,7 +129,7 @@ def _run(claim: Claim, plan: Registration, folder: Path, device: str) -> None:
         bench = Bench(folder, plans, plan.first_seed, look, plan.quick, device)
         measurements = claim.measure(bench)
         if unknown := set(measurements.series) - set(plan.quantities):
-            raise RunError("unknown-quantity", f"the claim measured {', '.join(sorted(unknown))}, which it did not register")
+            raise RunError(f"the claim measured {', '.join(sorted(unknown))}, which it did not register")
         measured = trial_values.stored(
             Measured(
                 series=measurements.series,
@@ -188,16 +188,14 @@ def make_trial(registered: Mapping[str, Any], values: Mapping[str, Any] | None, 
     try:
         return Trial(plan, measured, rules.judge(plan, measured))
     except (ValueError, LookupError, ArithmeticError) as error:
-        raise DataError(
-            "unreadable-values", f"{values_file} does not fit {where} ({type(error).__name__}: {error}); restore it"
-        ) from None
+        raise DataError(f"{values_file} does not fit {where} ({type(error).__name__}: {error}); restore it") from None
 
 
 def read_json(path: Path, schema: Any = Any) -> Any:
     try:
         return kept_json.read(path, schema)
     except (OSError, ValueError) as error:
-        raise RunError("unreadable-trial", f"{path} cannot be read ({error}); restore it, or delete its folder") from None
+        raise RunError(f"{path} cannot be read ({error}); restore it, or delete its folder") from None
 
 
 def list_cases() -> list[Case]:

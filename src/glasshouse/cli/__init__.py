@@ -7,10 +7,12 @@ import io
 import os
 import sys
 
+from typer.main import get_command
+
 from glasshouse import interrupts
 from glasshouse.cli.application import application
 from glasshouse.formatting import one_line
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import Caller, GlasshouseError, Verbatim, plain
 
 # Errors of the file system that the user can fix, and how. Any other OSError is a bug and keeps its traceback.
 _SPACE, _PATH = "free some space, or use another disk", "choose another path"
@@ -46,7 +48,7 @@ def main() -> None:
         else:
             application()()
     except GlasshouseError as error:
-        print(f"glasshouse: {one_line(str(error))} [{error.code}]", file=sys.stderr)
+        print_error(error)
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         print(interrupts.MESSAGE, file=sys.stderr)
@@ -57,8 +59,31 @@ def main() -> None:
         if error.errno not in FIXABLE_ERRORS:
             raise
         name, remedy = one_line(str(error.filename or "a file"), most=200), FIXABLE_ERRORS[error.errno]
-        print(f"glasshouse: cannot use {name}: {error.strerror}; {remedy} [cannot-use-file]", file=sys.stderr)
+        print(f"glasshouse: cannot use {name}: {error.strerror}; {remedy}", file=sys.stderr)
         sys.exit(2)
+
+
+def print_error(error: GlasshouseError) -> None:
+    """Print an error in the words of the command that was typed."""
+    print(f"glasshouse: {one_line(error.told(CommandLine(sys.argv[1:])))}", file=sys.stderr)
+
+
+class CommandLine:
+    """The reader of errors who typed a command: fields are its options, or FIELD=VALUE if it takes those."""
+
+    def __init__(self, words: list[str]) -> None:
+        command = get_command(application())
+        for word in words:
+            command = getattr(command, "commands", {}).get(word, command)
+        self.options = {str(parameter.name): max(parameter.opts, key=len) for parameter in command.params}
+        self.takes_fields = not {"overrides", "words"}.isdisjoint(self.options)
+
+    def assigned(self, field: str, value: object) -> str:
+        name = field.rpartition(".")[2]
+        if "." in field and self.takes_fields:
+            return Caller().assigned(field, value)
+        option = self.options.get(name) or self.options.get(f"{name}_field")
+        return f"{option}{' ' if isinstance(value, Verbatim) else '='}{plain(value)}" if option else ""
 
 
 def _escape_unknown_characters() -> None:

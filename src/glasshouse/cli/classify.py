@@ -73,22 +73,20 @@ def classify(
         texts, file = None, Path(STANDARD_INPUT)
     if (file is None) == (not texts):
         raise glasshouse.GlasshouseError(
-            "texts-or-file",
-            'classify needs either texts or --file FILE, and not both; for example: glasshouse classify RUN "a text"',
+            'classify needs either texts or --file FILE, and not both; for example: glasshouse classify RUN "a text"'
         )
     if file is None and (output or field or second_field):
         raise glasshouse.GlasshouseError(
-            "needs-file", "--output, --field and --second-field belong to --file FILE; add it, or leave them out"
+            "--output, --field and --second-field belong to --file FILE; add it, or leave them out"
         )
     if file is not None:
         if second:
             raise glasshouse.GlasshouseError(
-                "texts-or-file", "--second is for texts on the command line; name the column of a file with --second-field"
+                "--second is for texts on the command line; name the column of a file with --second-field"
             )
         if output and as_json:
             raise glasshouse.GlasshouseError(
-                "bad-option",
-                f"--json is for the screen, and the ending of --output {output} names the format; leave one out",
+                f"--json is for the screen, and the ending of --output {output} names the format; leave one out"
             )
         if output and output != file:  # the file that is read is refused below, also with --overwrite
             glasshouse.check_output(output, overwrite)
@@ -130,12 +128,11 @@ def _standard_input() -> Iterator[str]:
         while line := sys.stdin.readline(LONGEST_LINE):
             if len(line) == LONGEST_LINE:
                 raise DataError(
-                    "line-too-long",
-                    f"a line of the standard input has {LONGEST_LINE:,} characters or more; divide it into several lines",
+                    f"a line of the standard input has {LONGEST_LINE:,} characters or more; divide it into several lines"
                 )
             yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise DataError("not-utf-8", f"the standard input is not UTF-8 text ({error}); convert it to UTF-8") from None
+        raise DataError(f"the standard input is not UTF-8 text ({error}); convert it to UTF-8") from None
 
 
 def _content(prediction: dict[str, Any]) -> Any:

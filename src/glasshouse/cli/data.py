@@ -145,7 +145,7 @@ def prepare(
     if on:
         if part is not None:
             raise glasshouse.GlasshouseError(
-                "part-or-slurm", f"--part={part} is one worker, and --on slurm submits all; leave one of them out"
+                "is one worker, and --on slurm submits all; leave one of them out", "part", part
             )
         print_submission(glasshouse.submit_preparation(files, jobs=jobs, dry_run=dry_run, **text, **cluster))
         return

@@ -47,7 +47,7 @@ def doctor(
 
     if cluster is not None:
         if recipe is None:
-            raise glasshouse.GlasshouseError("no-recipe", "name a recipe, such as: glasshouse doctor gpt-2 --cluster 8x8")
+            raise glasshouse.GlasshouseError("name a recipe, such as: glasshouse doctor gpt-2 --cluster 8x8")
         print_cluster_plan(glasshouse.plan_cluster(recipe, *(overrides or ()), cluster=cluster, device=device))
         return
     if measure:

@@ -52,9 +52,7 @@ def few_shot(
     try:
         counts = tuple(dict.fromkeys(int(part) for part in shots.split(",")))
     except ValueError:
-        raise GlasshouseError(
-            "bad-shots", f"--shots={shots} is not a list of whole numbers; use for example --shots 0,1,2,4"
-        ) from None
+        raise GlasshouseError("is not a list of whole numbers; use for example --shots 0,1,2,4", "shots", shots) from None
     # In a shell, \n is two characters: a backslash and an n.
     unescaped = template.replace("\\n", "\n").replace("\\t", "\t") if template else None
     if output is not None:

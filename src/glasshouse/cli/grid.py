@@ -54,6 +54,4 @@ def grid(
     print_results(outcome)
     if outcome.failed:
         model, error = next(iter(outcome.failed.items()))
-        raise glasshouse.GlasshouseError(
-            "grid-unfinished", f"{model} did not answer everything: {error}; then continue with the same command"
-        )
+        raise glasshouse.GlasshouseError(f"{model} did not answer everything: {error}; then continue with the same command")

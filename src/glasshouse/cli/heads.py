@@ -56,9 +56,9 @@ def heads(
 
     methods = None if method == "all" else (method,)
     if then_train and not curve:
-        raise GlasshouseError("bad-option", "--then-train belongs to --curve; add --curve, or use glasshouse prune")
+        raise GlasshouseError("--then-train belongs to --curve; add --curve, or use glasshouse prune")
     if layers and (curve or method != "all"):
-        raise GlasshouseError("bad-option", "--layers removes whole layers; leave out --curve and --method")
+        raise GlasshouseError("--layers removes whole layers; leave out --curve and --method")
     if output is not None:
         glasshouse.check_output(output, overwrite)
     if layers:

@@ -31,9 +31,7 @@ def refuse_cluster_options(**options: object) -> None:
     for name, value in options.items():
         if value is not None:
             option = f"--{name.replace('_', '-')}"
-            raise glasshouse.GlasshouseError(
-                "needs-on-slurm", f"{option} works only with --on slurm; add it, or leave {option} out"
-            )
+            raise glasshouse.GlasshouseError(f"{option} works only with --on slurm; add it, or leave {option} out")
 
 
 def print_submission(submitted: "Submission") -> None:

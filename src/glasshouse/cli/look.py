@@ -57,9 +57,9 @@ def look(
     from glasshouse.specs.errors import GlasshouseError
 
     if text is None and over is None:
-        raise GlasshouseError("bad-option", "look needs --text TEXT or --over data; give one of the two, or both")
+        raise GlasshouseError("look needs --text TEXT or --over data; give one of the two, or both")
     if explore and text is None:
-        raise GlasshouseError("bad-option", "--explore follows one text; give it with --text TEXT")
+        raise GlasshouseError("--explore follows one text; give it with --text TEXT")
     if output is not None:
         glasshouse.check_output(output, overwrite)
     if text is not None and explore:

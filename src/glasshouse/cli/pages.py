@@ -39,7 +39,7 @@ def pages(
 
     if not live:
         if port is not None:
-            raise glasshouse.GlasshouseError("bad-option", f"--port={port} is for pages that are served; add --live")
+            raise glasshouse.GlasshouseError("is for pages that are served; add --live", "port", port)
         path = glasshouse.write_pages(folder)
         print(shown(str(path), raw=True))
         if open_:

@@ -109,8 +109,7 @@ def delete(
             return True
         if not sys.stdin.isatty():
             raise glasshouse.GlasshouseError(
-                "needs-yes",
-                f"deleting {', '.join(found)} must be confirmed, and there is no terminal to ask on; add --yes",
+                f"deleting {', '.join(found)} must be confirmed, and there is no terminal to ask on; add --yes"
             )
         return typer.confirm(f"Delete {', '.join(found)} from {glasshouse.runs_folder()}? This cannot be undone.")
 

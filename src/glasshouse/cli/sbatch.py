@@ -36,6 +36,6 @@ def sbatch(
         typer.echo(glasshouse.cluster_example(), nl=False)
         return
     if recipe is None:
-        raise glasshouse.GlasshouseError("no-recipe", "name a recipe, such as: glasshouse sbatch demo-lm > job.sh")
+        raise glasshouse.GlasshouseError("name a recipe, such as: glasshouse sbatch demo-lm > job.sh")
     options = {"nodes": nodes, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
     typer.echo(glasshouse.training_script(recipe, *(overrides or ()), name=name, device=device, **options), nl=False)

@@ -249,7 +249,7 @@ def check(
 
     if against is None:
         if run is None:
-            raise glasshouse.GlasshouseError("no-size", "name a run, or give --size, --trained-on and --against")
+            raise glasshouse.GlasshouseError("name a run, or give --size, --trained-on and --against")
         against = Path(glasshouse.scale_study_of(run))
     found = glasshouse.scale_fit(against, parameters, tokens, loss, flops, curve, budgets, data, resamples)
     for checked in glasshouse.scale_check(found, run, size, trained_on, count):

@@ -49,7 +49,7 @@ def _refuse_options(all_pairs: bool, as_json: bool) -> None:
 
     for option, given in (("--all-pairs", all_pairs), ("--json", as_json)):
         if given:
-            raise SpecError("bad-option", f"{option} works on one study; name it: glasshouse studies STUDY {option}")
+            raise SpecError(f"{option} works on one study; name it: glasshouse studies STUDY {option}")
 
 
 def _list_studies() -> None:

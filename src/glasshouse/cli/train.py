@@ -50,7 +50,7 @@ def train(
     if live and (on or dry_run):
         option = "--on slurm" if on else "--dry-run"
         raise glasshouse.GlasshouseError(
-            "bad-option", f"--live shows a training on this machine, and {option} trains nothing here; leave one of them out"
+            f"--live shows a training on this machine, and {option} trains nothing here; leave one of them out"
         )
     if on:
         options: dict[str, Any] = {"name": name, "device": device, "dry_run": dry_run}

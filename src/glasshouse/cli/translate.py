@@ -47,8 +47,7 @@ def translate(
 
     if (file is None) == (not texts):
         raise glasshouse.GlasshouseError(
-            "texts-or-file",
-            'translate needs either texts or --file FILE, and not both; for example: glasshouse translate RUN "a text"',
+            'translate needs either texts or --file FILE, and not both; for example: glasshouse translate RUN "a text"'
         )
     if output:
         glasshouse.check_output(output, overwrite)

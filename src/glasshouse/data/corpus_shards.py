@@ -184,8 +184,7 @@ class CorpusShards:
                         shutil.rmtree(self._part_folder(index), ignore_errors=True)
                 remade += damaged
         raise DataError(
-            "wrong-checksum",
-            f"parts in {self.work_folder} differ from what was written, again and again; use another disk for the shards",
+            f"parts in {self.work_folder} differ from what was written, again and again; use another disk for the shards"
         )
 
     def damaged(self) -> list[str]:
@@ -210,8 +209,7 @@ class CorpusShards:
             plan: dict[str, Any] = kept_json.read(self._plan_file, CorpusPlan)
         except (OSError, ValueError) as error:
             raise DataError(
-                "damaged-manifest",
-                f"{self._plan_file} cannot be read ({error}); remove {self.work_folder} and prepare again",
+                f"{self._plan_file} cannot be read ({error}); remove {self.work_folder} and prepare again"
             ) from None
         return plan
 
@@ -236,7 +234,7 @@ class CorpusShards:
             what = "the same text with another tokenizer"
         else:
             return
-        raise DataError("other-corpus", f"{folder} was prepared from {what}; choose another folder, or remove it")
+        raise DataError(f"{folder} was prepared from {what}; choose another folder, or remove it")
 
     def _part_folder(self, index: int) -> Path:
         return self.work_folder / _part_name(index)
@@ -265,9 +263,7 @@ class CorpusShards:
     def _refuse_changed_files(self) -> None:
         for path, state in zip(self.source.files, self._states, strict=True):
             if not path.is_file() or file_summaries.file_state(path) != state:
-                raise DataError(
-                    "data-changed", f"{path} has changed while it was being encoded; repeat the command when it is complete"
-                )
+                raise DataError(f"{path} has changed while it was being encoded; repeat the command when it is complete")
 
     def _join(self) -> list[int]:
         """Join all parts into the shards. If parts are damaged, returns these instead."""
@@ -357,9 +353,7 @@ def check_folder(folder: Path) -> None:
 def refuse_other_folder(folder: Path) -> None:
     """Refuse a folder that holds something else than prepared text, or that cannot be created."""
     if not (folder / MANIFEST).is_file() and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()))):
-        raise DataError(
-            "output-exists", f"{folder} exists and does not hold prepared text; choose another folder, or remove it"
-        )
+        raise DataError(f"{folder} exists and does not hold prepared text; choose another folder, or remove it")
     exists = next(parent for parent in folder.absolute().parents if parent.exists())
     if not exists.is_dir() or not os.access(exists, os.W_OK | os.X_OK):
         number = errno.EACCES if exists.is_dir() else errno.ENOTDIR
@@ -376,14 +370,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = kept_json.read(folder / MANIFEST, dict[str, Any])
         if isinstance(format := manifest.get("format"), int) and format > FORMAT:
-            raise DataError(
-                "newer-format",
-                f"{folder} has format {format}, and this version reads up to {FORMAT}; install a newer version",
-            )
+            raise DataError(f"{folder} has format {format}, and this version reads up to {FORMAT}; install a newer version")
         kept_schema.check(manifest, CorpusManifest)
     except (OSError, ValueError) as error:
         raise DataError(
-            "damaged-manifest", f"{folder / MANIFEST} cannot be read ({error}); remove {folder} and prepare the text again"
+            f"{folder / MANIFEST} cannot be read ({error}); remove {folder} and prepare the text again"
         ) from None
     return manifest
 
@@ -402,7 +393,6 @@ def _cannot_write(folder: Path, error: OSError, cached: bool) -> DataError:
     remedy = "set GLASSHOUSE_CACHE" if cached else "choose another folder"
     reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     return DataError(
-        "cannot-write-cache" if cached else "cannot-write",
         f"cannot write token shards to {folder} ({reason}); free some space, or {remedy}",
     )
 

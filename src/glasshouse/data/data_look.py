@@ -11,7 +11,7 @@ import numpy as np
 from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.tables import columns, conll, number_columns, reading
-from glasshouse.data.tables.columns import ColumnRequest
+from glasshouse.data.tables.columns import AmbiguousColumn, ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, SAMPLE_ROWS, DataTable, TableFormat
 from glasshouse.data.user_files.pictures import PICTURES
 from glasshouse.records import user_paths
@@ -134,8 +134,10 @@ def _several_labels(table: DataTable, data: DataSpec) -> bool:
     label = ColumnRequest(data.label, data.label, "data.label", "label", "category")
     try:
         columns.find(table, (label, ColumnRequest(data.field, "text", "data.field", "text")))
-    except DataError as error:
-        return error.code == "ambiguous-column"
+    except AmbiguousColumn:
+        return True
+    except DataError:
+        return False
     return False
 
 

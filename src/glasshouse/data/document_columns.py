@@ -82,9 +82,8 @@ class _Numbers:
         if name not in self.names:
             known = ", ".join(self.names)
             raise DataError(
-                "unknown-label",
                 f"the label {name!r} was not in the training data, whose labels are: {known}; correct it, or leave out "
-                "its rows",
+                "its rows"
             )
         return self.names[name]
 
@@ -105,8 +104,7 @@ def _value(document: Document) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise DataError(
-            "not-a-number",
-            f"the value {text!r} of the text {_shortened(document.text)!r} is not a finite number; write one such as 3.5",
+            f"the value {text!r} of the text {_shortened(document.text)!r} is not a finite number; write one such as 3.5"
         )
     return value
 
@@ -129,9 +127,8 @@ def _write_tagged(
             words, names_of_words = document.text.split(), _names(document, "tags")
             if len(words) != len(names_of_words):
                 raise DataError(
-                    "tags-do-not-fit",
                     f"the text {_shortened(document.text)!r} has {len(words)} words and {len(names_of_words)} tags; "
-                    "write one tag for each word",
+                    "write one tag for each word"
                 )
             ids, places = encoder.encode(words)
             writer.add_tokens(ids, document.text, starts_document=True)

@@ -33,9 +33,9 @@ def checked(name: str) -> str:
         return codec.name
     except LookupError:
         raise DataError(
-            "unknown-encoding",
-            f"data.encoding={name!r} is no encoding of text; use one such as utf-8, utf-16, latin-1, cp1252, shift_jis, "
-            "euc_jp, gb18030 or cp1251",
+            ("is no encoding of text; use one such as utf-8, utf-16, latin-1, cp1252, shift_jis, euc_jp, gb18030 or cp1251"),
+            "data.encoding",
+            name,
         ) from None
 
 

@@ -72,16 +72,15 @@ def expand(names: Iterable[str]) -> list[Path]:
             found = data_files(path)
             if not found:
                 raise DataError(
-                    "folder-without-data",
                     f"{path} has no file of text or rows; name files, or put into it files that end in "
-                    f"{', '.join((*TEXT_SUFFIXES[:2], *reading.READERS))}",
+                    f"{', '.join((*TEXT_SUFFIXES[:2], *reading.READERS))}"
                 )
             files += found
         elif not path.exists() and glob.has_magic(str(path)):
             matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
             found = [file for match in matches for file in (data_files(match) if match.is_dir() else [match])]
             if not found:
-                raise DataError("no-match", f"no file matches {name}; correct the pattern")
+                raise DataError(f"no file matches {name}; correct the pattern")
             files += found
         else:
             files.append(path)

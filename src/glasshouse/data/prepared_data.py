@@ -65,9 +65,9 @@ def find_source(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
         if column not in source.columns:
             suitable = [name for name, other in catalogue.loadable("source").items() if column in other.columns]
             raise DataError(
-                "source-lacks-column",
-                f"data.source={data.source!r} has no {column} for its texts; choose one of {', '.join(suitable)}, "
-                "or use your own file: data.files=mine.tsv",
+                f"has no {column} for its texts; choose one of {', '.join(suitable)}, or use your own file",
+                "data.source",
+                data.source,
             )
     return source.from_spec(data)
 
@@ -107,9 +107,7 @@ def _read_labels(file: Path) -> tuple[str, ...]:
     try:
         return tuple(kept_json.read(file, list[str]))
     except (OSError, ValueError) as error:
-        raise DataError(
-            "damaged-shard", f"{file} is damaged ({error}); delete {file.parent}, and it is made again"
-        ) from None
+        raise DataError(f"{file} is damaged ({error}); delete {file.parent}, and it is made again") from None
 
 
 def load_or_train_tokenizer(
@@ -141,8 +139,7 @@ def load_or_train_tokenizer(
                 ).save(path)
     except OSError as error:
         raise DataError(
-            "cannot-write-cache",
-            f"cannot write the tokenizer to {path}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE",
+            f"cannot write the tokenizer to {path}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE"
         ) from None
     return tokenizers.load(path)
 
@@ -267,13 +264,11 @@ def _cached_shards(
     except FileExistsError:
         if not folder.is_dir():  # If it is a folder, another process has written the same shards in the meantime.
             raise DataError(
-                "cannot-write-cache",
-                f"cannot write token shards to {folder}: part of the path is a file; set GLASSHOUSE_CACHE to a folder",
+                f"cannot write token shards to {folder}: part of the path is a file; set GLASSHOUSE_CACHE to a folder"
             ) from None
     except OSError as error:
         raise DataError(
-            "cannot-write-cache",
-            f"cannot write token shards to {folder}: {error}; free some space, or set GLASSHOUSE_CACHE",
+            f"cannot write token shards to {folder}: {error}; free some space, or set GLASSHOUSE_CACHE"
         ) from None
     return folder
 

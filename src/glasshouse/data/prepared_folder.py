@@ -38,10 +38,7 @@ def check(
 ) -> tuple[Tokenizer, str]:
     """The tokenizer of the folder and the fingerprint of its text. Refuses a spec that the folder does not fit."""
     if columns:
-        raise DataError(
-            "source-lacks-column",
-            f"data.files={folder} holds prepared text, which has no {columns[0]}; use the original files",
-        )
+        raise DataError(f"holds prepared text, which has no {columns[0]}; use the original files", "data.files", folder)
     manifest = read_manifest(folder)
     wanted, prepared = settings_of(data, specials), manifest["settings"]
     own = tokenizers.load(folder / TOKENIZER)
@@ -50,25 +47,20 @@ def check(
     if tokenizer is not None:
         if tokenizer.digest() != own.digest():
             raise DataError(
-                "other-tokenizer",
                 f"{folder} was prepared with another tokenizer than that of this run; "
-                f"use data.tokenizer_file={folder / TOKENIZER}, or prepare the text again",
+                f"use data.tokenizer_file={folder / TOKENIZER}, or prepare the text again"
             )
         wanted = {name: wanted[name] for name in TEXT_SETTINGS}
     elif "tokenizer" not in prepared:
-        raise DataError(
-            "other-tokenizer",
-            f"{folder} was prepared with the tokenizer of a file; set data.tokenizer_file={folder / TOKENIZER}",
-        )
+        raise DataError(f"{folder} was prepared with the tokenizer of a file; set data.tokenizer_file={folder / TOKENIZER}")
     if "specials" in wanted and wanted["specials"] != prepared["specials"]:
         raise DataError(
-            "missing-special-token",
             f"the special tokens of this task are {wanted['specials']}, and {folder} was prepared with "
-            f"{prepared['specials']}; prepare the text for this task: glasshouse data prepare --recipe RECIPE",
+            f"{prepared['specials']}; prepare the text for this task: glasshouse data prepare --recipe RECIPE"
         )
     differing = [name for name in wanted if name != "specials" and wanted[name] != prepared[name]]
     if differing:
         remedy = " ".join(f"data.{name}={prepared[name]}" for name in differing)
         found = ", ".join(f"data.{name}={wanted[name]}" for name in differing)
-        raise DataError("other-corpus", f"{folder} was not prepared with {found}; set {remedy}, or prepare the text again")
+        raise DataError(f"{folder} was not prepared with {found}; set {remedy}, or prepare the text again")
     return own, short_digest(manifest["fingerprint"])

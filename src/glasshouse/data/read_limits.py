@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from glasshouse.specs.errors import LimitExceeded, SpecError
+from glasshouse.specs.errors import LimitExceeded, Remedy, SpecError
 
 MEGABYTE = 10**6
 # Expanded bytes that need no stored ones. Honest small files may repeat one line.
@@ -18,6 +18,10 @@ FREE_EXPANSION = 64 * MEGABYTE
 BYTES_PER_CELL, BYTES_PER_JSON_CHARACTER = 64, 8
 # Name -> the largest value that a limit can be raised to.
 LARGEST = {"expansion": 10**6, "line": 2000, "table": 10**6, "nesting": 200, "columns": 10**6, "classes": 10**7}
+
+
+class LineTooLong(LimitExceeded):
+    """A line that is too long to be kept in memory."""
 
 
 Kept = TypeVar("Kept", bound=Sequence[Any])
@@ -42,77 +46,44 @@ class ReadLimits:
             name, _, value = text.partition("=")
             if name not in LARGEST or not (value.isascii() and value.isdecimal()) or len(value) > 9 or int(value) < 1:
                 raise SpecError(
-                    "bad-limit",
                     f"{where}: {text[:60]!r} raises no limit; write a name and a number, as in {where}=classes=50000; the "
-                    f"names are {', '.join(LARGEST)}",
+                    f"names are {', '.join(LARGEST)}"
                 )
             if int(value) > LARGEST[name]:
-                raise SpecError(
-                    "out-of-range", f"{where}: {name}={value} is above the maximum; choose {LARGEST[name]} or less"
-                )
+                raise SpecError(f"{where}: {name}={value} is above the maximum; choose {LARGEST[name]} or less")
             limits = replace(limits, **{name: int(value)})
         return limits
 
     def check_expansion(self, path: Path, stored: int, expanded: int) -> None:
         """Refuse a compressed file that is far larger than its stored bytes. `stored` bytes were read so far."""
         if expanded > FREE_EXPANSION + self.expansion * stored:
-            raise LimitExceeded(
-                "expands-too-far",
-                self._message(
-                    "expansion",
-                    f"{path} expands from {stored:,} bytes to more than {expanded:,}, and a compressed file may expand to "
-                    f"{self.expansion} times its size",
-                    "choose another file, or decompress it yourself",
-                ),
-            )
+            far = f"{path} expands from {stored:,} bytes to more than {expanded:,}"
+            rule = f"a compressed file may expand to {self.expansion} times its size"
+            raise self._beyond("expansion", f"{far}, and {rule}", "choose another file, or decompress it yourself")
 
     def check_line(self, characters: int, place: str) -> None:
         """Refuse a line that is too long. `place` names it."""
         if characters > self.line * MEGABYTE:
-            raise LimitExceeded(
-                "line-too-long",
-                self._message(
-                    "line",
-                    f"{place} has more than {self.line} million characters",
-                    "divide it into several lines",
-                ),
-            )
+            long = f"{place} has more than {self.line} million characters"
+            raise self._beyond("line", long, "divide it into several lines", LineTooLong)
 
     def check_columns(self, count: int, path: Path) -> None:
         """Refuse a table with too many columns."""
         if count > self.columns:
-            raise LimitExceeded(
-                "too-many-columns",
-                self._message(
-                    "columns",
-                    f"{path} has {count:,} columns, and a table may have {self.columns:,}",
-                    "leave out those that you do not need",
-                ),
-            )
+            wide = f"{path} has {count:,} columns, and a table may have {self.columns:,}"
+            raise self._beyond("columns", wide, "leave out those that you do not need")
 
     def check_classes(self, count: int, place: str) -> None:
         """Refuse more classes than a classifier may have."""
         if count > self.classes:
-            raise LimitExceeded(
-                "class-limit",
-                self._message(
-                    "classes",
-                    f"{place}: there are more than {self.classes:,} different labels",
-                    "check the column of the labels (data.label=NAME)",
-                ),
-            )
+            many = f"{place}: there are more than {self.classes:,} different labels"
+            raise self._beyond("classes", many, "check the column of the labels")
 
     def check_table(self, size: int, path: Path) -> None:
         """Refuse a table whose rows need too much memory. `size` is in bytes."""
         if size > self.table * MEGABYTE:
-            raise LimitExceeded(
-                "table-too-large",
-                self._message(
-                    "table",
-                    f"{path} needs more than {self.table:,} megabytes of memory, and the rows of a table are kept in memory",
-                    "use a part of it",
-                ),
-            )
+            large = f"{path} needs more than {self.table:,} megabytes of memory, and the rows of a table are kept in memory"
+            raise self._beyond("table", large, "use a part of it")
 
     def check_nesting(self, value: Any, text: str, place: str) -> None:
         """Refuse a JSON value that is nested too deeply. `text` is what it was read from."""
@@ -132,14 +103,8 @@ class ReadLimits:
 
     def too_deep(self, place: str) -> LimitExceeded:
         """The error for a JSON value that is nested too deeply."""
-        return LimitExceeded(
-            "nested-too-deeply",
-            self._message(
-                "nesting",
-                f"{place} has values that are nested deeper than {self.nesting} levels",
-                "flatten them",
-            ),
-        )
+        deep = f"{place} has values that are nested deeper than {self.nesting} levels"
+        return self._beyond("nesting", deep, "flatten them")
 
     def kept(self, rows: Iterable[Kept], path: Path) -> Iterator[Kept]:
         """Rows that will be kept in memory, up to the limit of a table."""
@@ -149,13 +114,11 @@ class ReadLimits:
             self.check_table(size, path)
             yield row
 
-    def _message(self, name: str, problem: str, remedy: str) -> str:
-        """The message for what is beyond the limit of this name. It says how to raise the limit, if it can be raised."""
+    def _beyond(self, name: str, problem: str, remedy: str, kind: type[LimitExceeded] = LimitExceeded) -> LimitExceeded:
+        """The error for what is beyond the limit of this name. It says how to raise the limit, if it can be raised."""
         raised = min(10 * getattr(self, name), LARGEST[name])
-        if raised == getattr(self, name):
-            return f"{problem}; {remedy}"
-        setting = f"{name}={raised}"
-        return f"{problem}; {remedy}, or raise the limit: data.limits={setting} (as an option: --limits {setting})"
+        raising = Remedy("data.limits", f"{name}={raised}", "raise the limit:")
+        return kind(problem, remedies=[remedy] if raised == getattr(self, name) else [remedy, raising])
 
 
 DEFAULT = ReadLimits()

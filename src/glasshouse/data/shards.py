@@ -139,9 +139,7 @@ class Shard:
         try:
             texts: list[str] = kept_json.read(file, list[str])
         except (OSError, ValueError) as error:
-            raise DataError(
-                "damaged-shard", f"{file} is damaged ({error}); delete {self.folder}, and it is made again"
-            ) from None
+            raise DataError(f"{file} is damaged ({error}); delete {self.folder}, and it is made again") from None
         return texts
 
     @cached_property
@@ -322,7 +320,7 @@ def open_shard(folder: Path, split: str) -> Shard:
             if (found := (folder / f"{split}.{suffix}").stat().st_size) != expected:
                 raise ValueError(f"{split}.{suffix} has {found:,} bytes and should have {expected:,}")
     except (OSError, ValueError) as error:
-        raise DataError("damaged-shard", f"{header} is damaged ({error}); delete {folder}, and it is made again") from None
+        raise DataError(f"{header} is damaged ({error}); delete {folder}, and it is made again") from None
     return _shard(folder, split, facts)
 
 

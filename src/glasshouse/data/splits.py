@@ -5,7 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from glasshouse.data.documents import SPLITS
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, Remedy
+
+HOLD_NONE_OUT = Remedy("data.validation", "0 data.test=0", "hold none out with")
 
 
 def assign_splits(texts: Iterable[str], validation: float, test: float) -> dict[str, str]:
@@ -17,9 +19,7 @@ def assign_splits(texts: Iterable[str], validation: float, test: float) -> dict[
     held_out = [max(1, round(len(ordered) * share)) if share else 0 for share in (validation, test)]
     if sum(held_out) >= len(ordered):
         raise DataError(
-            "too-few-to-hold-out",
-            f"{len(ordered)} distinct texts are too few to hold some out; "
-            "add more texts, or set data.validation=0 data.test=0",
+            f"{len(ordered)} distinct texts are too few to hold some out", remedies=["add more texts", HOLD_NONE_OUT]
         )
     train = len(ordered) - sum(held_out)
     boundaries = (train, train + held_out[0])
@@ -34,9 +34,8 @@ def assign_groups(groups: Sequence[str], validation: float, test: float) -> dict
     sizes = Counter(groups)
     if len(sizes) <= sum(share > 0 for share in (validation, test)):
         raise DataError(
-            "too-few-to-hold-out",
-            f"{len(sizes)} groups are too few to hold some out; choose another data.group, or set data.validation=0 "
-            "data.test=0",
+            f"{len(sizes)} groups are too few to hold some out",
+            remedies=[Remedy("data.group", "NAME", "choose other groups with"), HOLD_NONE_OUT],
         )
     wanted = dict(zip(SPLITS, (1 - validation - test, validation, test), strict=True))
     rows = dict.fromkeys(SPLITS, 0)

@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 from glasshouse.data import encodings, read_limits
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.records import plain_files
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, Remedy
 
 # Large enough that the Python overhead per chunk is negligible, small enough that memory use stays constant.
 CHUNK_BYTES = 1 << 20
@@ -45,7 +45,7 @@ class UnknownEncoding(DataError):
 
     def __init__(self, path: Path, problem: str, guess: str, named: str = "") -> None:
         self.path, self.problem, self.guess, self.named = path, problem, guess, named
-        super().__init__("not-utf-8", f"{path} {problem}; {_remedy({guess}, named)}")
+        super().__init__(f"{path} {problem}", remedies=_remedies({guess}, named))
 
 
 def summarise(
@@ -90,9 +90,7 @@ def read_chunks(path: Path, encoding: str = "", limits: ReadLimits = read_limits
             try:
                 raw = file.read(CHUNK_BYTES if offset else max(CHUNK_BYTES, encodings.LONGEST_MARK))
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise DataError(
-                    "damaged-gzip", f"{path} is a damaged or incomplete compressed file ({error}); compress it again"
-                ) from None
+                raise DataError(f"{path} is a damaged or incomplete compressed file ({error}); compress it again") from None
             if file is not stored:
                 limits.check_expansion(path, stored.tell(), offset + len(raw))
             if offset == 0:
@@ -148,19 +146,19 @@ def naming_all(
         named = ", ".join(str(error.path) for error in wrong[:MOST_NAMED])
         more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
         raise DataError(
-            "not-utf-8",
-            f"{len(wrong)} files are not {'text in ' + encoding if encoding else 'UTF-8 text'}: {named}{more}; "
-            f"{_remedy({error.guess for error in wrong}, encoding)}",
+            f"{len(wrong)} files are not {'text in ' + encoding if encoding else 'UTF-8 text'}: {named}{more}",
+            remedies=_remedies({error.guess for error in wrong}, encoding),
         ) from None
 
 
-def _remedy(guesses: set[str], named: str) -> str:
+def _remedies(guesses: set[str], named: str) -> list[Remedy | str]:
     """What to do about files that are not text in the expected encoding."""
     if len(likely := guesses - {"", named}) == 1:
-        return f"it looks like {(guess := min(likely))}, which is a guess: set data.encoding={guess}, or save it as UTF-8"
+        guess = min(likely)
+        return [Remedy("data.encoding", guess, f"it looks like {guess}, which is a guess: set"), "save it as UTF-8"]
     if likely:
-        return f"they look like {' and '.join(sorted(likely))}, which is a guess: save all as UTF-8"
-    return "if you know the encoding, set it, as in data.encoding=latin-1; otherwise save it as UTF-8, or correct the bytes"
+        return [f"they look like {' and '.join(sorted(likely))}, which is a guess: save all as UTF-8"]
+    return [Remedy("data.encoding", "latin-1", "set the encoding if you know it, as in"), "save it as UTF-8"]
 
 
 def read_range(path: Path, begin: int, end: int) -> Iterator[str]:
@@ -205,9 +203,8 @@ def read_parallel_lines(
     ]
     if len(sides[0]) != len(sides[1]):
         raise DataError(
-            "unequal-line-counts",
             f"{source} has {len(sides[0])} lines and {target} has {len(sides[1])}, but line n of one must belong to "
-            "line n of the other; correct the files, or put the pairs into one .tsv file",
+            "line n of the other; correct the files, or put the pairs into one .tsv file"
         )
     return list(zip(*sides, strict=True))
 
@@ -235,28 +232,24 @@ def refuse_spreadsheet(path: Path) -> None:
     """Refuse the files of spreadsheet programs, and say how to save them as text."""
     if path.suffix.lower() in SPREADSHEETS:
         raise DataError(
-            "spreadsheet",
             f"{path} is a spreadsheet; save it as {path.stem}.csv (in Excel or LibreOffice: File, Save as, CSV UTF-8; in "
-            f"Python: pandas.read_excel({path.name!r}).to_csv('{path.stem}.csv', index=False))",
+            f"Python: pandas.read_excel({path.name!r}).to_csv('{path.stem}.csv', index=False))"
         )
 
 
 def _empty(path: Path) -> DataError:
-    return DataError("empty-file", f"{path} is empty; choose a file that contains text")
+    return DataError(f"{path} is empty; choose a file that contains text")
 
 
 def _open_raw(path: Path) -> io.BufferedReader:
     """A file as it is stored."""
     refuse_spreadsheet(path)
     if path.is_dir():
-        raise DataError(
-            "folder-not-file",
-            f"{path} is a folder, not a file; list the files in it, for example data.files=[{path}/a.txt,{path}/b.txt]",
-        )
+        raise DataError(f"{path} is a folder, not a file; name the files in it")
     try:
         return plain_files.open_to_read(path)
     except OSError as error:
-        raise DataError("unreadable-file", f"cannot read {path}: {error.strerror or error}; check the path") from None
+        raise DataError(f"cannot read {path}: {error.strerror or error}; check the path") from None
 
 
 def _decompressed(path: Path, file: io.BufferedReader) -> IO[bytes]:
@@ -271,8 +264,7 @@ def _decompressed(path: Path, file: io.BufferedReader) -> IO[bytes]:
         import zstandard
     except ImportError:
         raise DataError(
-            "missing-package",
-            f"{path} needs zstandard to be read; install it with: pip install 'glasshouse[formats]', or decompress the file",
+            f"{path} needs zstandard to be read; install it with: pip install 'glasshouse[formats]', or decompress the file"
         ) from None
     return cast(IO[bytes], _ZstandardFile(file, zstandard.ZstdDecompressor()))
 
@@ -325,7 +317,6 @@ def _refuse_binary(path: Path, raw: bytes, offset: int) -> None:
     if guess := encodings.guess(raw):
         raise UnknownEncoding(path, f"is not UTF-8 text: byte {offset + raw.index(0)} is zero", guess)
     raise DataError(
-        "binary-file",
         f"{path} is a binary file: byte {offset + raw.index(0)} is zero; choose a file of plain text, "
-        "gzip-compressed text or JSON lines",
+        "gzip-compressed text or JSON lines"
     )

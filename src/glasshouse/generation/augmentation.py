@@ -7,7 +7,6 @@ from pathlib import Path
 
 from glasshouse.data import text_files
 from glasshouse.data.tables import reading
-from glasshouse.data.user_files import command_remedies
 from glasshouse.data.user_files.rows import UserRows
 from glasshouse.generation.paraphrase import Paraphrase
 from glasshouse.records import atomic_files
@@ -30,12 +29,11 @@ class AugmentedFile:
 def check(source: Path, output: Path) -> None:
     """Raise GlasshouseError if the output cannot be written; call it before any work."""
     if os.path.lexists(output):
-        raise GlasshouseError("output-exists", f"{output} exists already; choose another path, or delete the file")
+        raise GlasshouseError(f"{output} exists already; choose another path, or delete the file")
     atomic_files.check_output(output)
     if reading.is_table(source) and output.suffix != ".tsv":
         raise GlasshouseError(
-            "wrong-suffix",
-            f"labelled rows are written as .tsv (label, tab, text), but --output is {output}; choose a name ending in .tsv",
+            f"labelled rows are written as .tsv (label, tab, text), but --output is {output}; choose a name ending in .tsv"
         )
 
 
@@ -50,7 +48,7 @@ def augment(
     check(source, output)
     labels, texts = _read(source, field, label)
     if not texts:
-        raise DataError("no-rows", f"{source} has no text to paraphrase; choose a file with text")
+        raise DataError(f"{source} has no text to paraphrase; choose a file with text")
     paraphrases = paraphrase(texts)
     lines = []
     for name, text, copies in zip(labels, texts, paraphrases, strict=True):
@@ -72,9 +70,8 @@ def augment(
 def _read(path: Path, field: str, label: str) -> tuple[list[str], list[str]]:
     """The labels and texts of the rows that have both. The labels of a plain text file are empty."""
     data = DataSpec(files=(str(path),), field=field, label=label, validation=0.0, test=0.0, insist=True)
-    with command_remedies.for_command({"field": "--field", "label": "--label"}):
-        if not reading.is_table(path):
-            texts = [line.strip() for line in text_files.read_lines(path) if line.strip()]
-            return [""] * len(texts), texts
-        rows = [(row.fields["label"], row.text) for row in UserRows(data, ("label",)).documents("train")]
+    if not reading.is_table(path):
+        texts = [line.strip() for line in text_files.read_lines(path) if line.strip()]
+        return [""] * len(texts), texts
+    rows = [(row.fields["label"], row.text) for row in UserRows(data, ("label",)).documents("train")]
     return [" ".join(name.split()) for name, _ in rows], [text for _, text in rows]

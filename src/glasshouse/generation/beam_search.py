@@ -35,7 +35,7 @@ class BeamOptions:
     def __post_init__(self) -> None:
         for name, value, minimum in (("beams", self.count, 1), ("length_penalty", self.length_penalty, 0)):
             if not minimum <= value < float("inf"):
-                raise GlasshouseError("bad-option", f"{name}={value} is out of range; choose {minimum} or more")
+                raise GlasshouseError(f"is out of range; choose {minimum} or more", name, value)
 
 
 @dataclass

@@ -291,6 +291,5 @@ class ByteAutomaton:
 
 def _too_complex(what: str) -> GlasshouseError:
     return GlasshouseError(
-        "constraint-too-complex",
-        f"the pattern or schema needs {what}; use smaller counts, or fewer repetitions that can match the same text",
+        f"the pattern or schema needs {what}; use smaller counts, or fewer repetitions that can match the same text"
     )

@@ -205,9 +205,8 @@ class GenerationEngine:
         for index, row, choice in zip(indices, rows, choices, strict=True):
             if math.isnan(choice.log_probability):
                 row.failed = GlasshouseError(
-                    "logits-not-finite",
                     "the logits of this model are NaN for this text, so no token can be chosen: its weights are too large, "
-                    "or they overflow in this dtype; use --dtype float32, or another model",
+                    "or they overflow in this dtype; use --dtype float32, or another model"
                 )
             if row.step == 0 and self.prefixes is not None and self._decoder.cache is not None:
                 self.prefixes.keep(self._decoder.window(index), self._decoder.cache, index)

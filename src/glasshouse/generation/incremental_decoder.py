@@ -75,7 +75,7 @@ class IncrementalDecoder:
     def add(self, prompt: list[int]) -> int:
         """Add a row at the end; return its number."""
         if not prompt:
-            raise GlasshouseError("empty-prompt", "a prompt has no tokens; start it with the end-of-text token instead")
+            raise GlasshouseError("a prompt has no tokens; start it with the end-of-text token instead")
         row = len(self.tokens)
         if self.cache is not None:
             self._reserve(row + 1, min(len(prompt), self.context))

@@ -84,10 +84,10 @@ def parse(schema: Schema) -> Grammar:
     try:
         grammar = _Compiler(schema).grammar()
     except RecursionError:
-        raise GlasshouseError("bad-schema", "the schema is nested too deeply; use $ref for its inner parts") from None
+        raise GlasshouseError("the schema is nested too deeply; use $ref for its inner parts") from None
     if grammar.empty:
         raise GlasshouseError(
-            "bad-schema", "no finite text is valid under the schema; make a recursive property optional, or widen its bounds"
+            "no finite text is valid under the schema; make a recursive property optional, or widen its bounds"
         )
     return grammar
 
@@ -111,7 +111,7 @@ class _Compiler:
         """A reference to the rule of a schema, which is compiled later."""
         if pointer not in self.rules:
             if len(self.rules) >= MAX_RULES:
-                raise GlasshouseError("bad-schema", f"the schema has over {MAX_RULES:,} parts; use a smaller one")
+                raise GlasshouseError(f"the schema has over {MAX_RULES:,} parts; use a smaller one")
             self.rules[pointer] = NOTHING
             self.waiting.append((pointer, schema))
         return RuleReference(pointer)
@@ -362,4 +362,4 @@ def _pointer_step(name: str) -> str:
 
 
 def _refuse(where: str, what: str, remedy: str) -> NoReturn:
-    raise GlasshouseError("bad-schema", f"the schema at {where}: {what}; {remedy}")
+    raise GlasshouseError(f"the schema at {where}: {what}; {remedy}")

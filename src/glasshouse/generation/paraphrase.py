@@ -57,14 +57,13 @@ def paraphrase(
     masked, because it cannot be decoded. A text longer than the context is processed in pieces.
     """
     if copies < 1:
-        raise GlasshouseError("bad-option", f"copies={copies} is out of range; choose 1 or more")
+        raise GlasshouseError("is out of range; choose 1 or more", "copies", copies)
     if not 0 < share <= 1:
-        raise GlasshouseError("bad-option", f"share={share:g} is out of range; choose a value above 0 and at most 1")
+        raise GlasshouseError("is out of range; choose a value above 0 and at most 1", "share", share)
     if not isinstance(getattr(model, "head", None), MaskedTokenHead) or tokenizer.mask is None:
         raise DataError(
-            "not-a-masked-model",
             "paraphrases need a run of task='masked-token' whose tokenizer has a mask token, and this run is not one; "
-            "train one with: glasshouse train masked-model",
+            "train one with: glasshouse train masked-model"
         )
     sampling = sampling or Sampling()
     replaceable = _replaceable_tokens(tokenizer, model)
@@ -165,7 +164,6 @@ def _replaceable_tokens(tokenizer: Tokenizer, model: Any) -> np.ndarray:
         replaceable[token] = bool(text) and not any(character in text for character in "\n\r\t")
     if not replaceable.any():
         raise DataError(
-            "no-usable-tokens",
-            "no token of this run's tokenizer consists of whole characters, so it cannot paraphrase; use another run",
+            "no token of this run's tokenizer consists of whole characters, so it cannot paraphrase; use another run"
         )
     return replaceable

@@ -67,11 +67,10 @@ def parse(pattern: str) -> Grammar:
 def parse_expression(pattern: str) -> Expression:
     """The expression of a regular expression, to be used as a part of a grammar."""
     if not isinstance(pattern, str):
-        raise GlasshouseError("bad-pattern", f"a pattern is a text, not {pattern!r}; write it in quotes")
+        raise GlasshouseError(f"a pattern is a text, not {pattern!r}; write it in quotes")
     if len(pattern) > MAX_LENGTH:
         raise GlasshouseError(
-            "bad-pattern",
-            f"the pattern has {len(pattern):,} characters; use at most {MAX_LENGTH:,}: a counted repetition is shorter",
+            f"the pattern has {len(pattern):,} characters; use at most {MAX_LENGTH:,}: a counted repetition is shorter"
         )
     return _Parser(pattern).parse()
 
@@ -247,4 +246,4 @@ class _Parser:
 
     def _refuse(self, what: str, position: int, remedy: str) -> NoReturn:
         shown = self.pattern[position : position + 20]
-        raise GlasshouseError("bad-pattern", f"the pattern {what} at index {position}, {shown!r}; {remedy}")
+        raise GlasshouseError(f"the pattern {what} at index {position}, {shown!r}; {remedy}")

@@ -42,7 +42,7 @@ class Sampling:
             ("seed", self.seed, 0 <= self.seed < 2**63, "0 or more, below 2^63"),
         ):
             if not valid:
-                raise GlasshouseError("bad-option", f"{name}={value} is out of range; choose {rule}")
+                raise GlasshouseError(f"is out of range; choose {rule}", name, value)
 
 
 # Up to so many candidates are sampled from apart. Larger k are rare, and their speed was not measured.

@@ -33,7 +33,7 @@ class SpeculativeEngine:
         self, model: Any, draft: Any, context: int, draft_context: int, vocabulary: int | None = None, ahead: int = 4
     ) -> None:
         if ahead < 1:
-            raise GlasshouseError("bad-option", f"ahead={ahead} drafts nothing; choose 1 or more")
+            raise GlasshouseError("drafts nothing; choose 1 or more", "ahead", ahead)
         self.model, self.draft, self.ahead, self.vocabulary = model, draft, ahead, vocabulary
         self.context, self.draft_context = context, draft_context
         self.rows: list[Row] = []
@@ -45,7 +45,7 @@ class SpeculativeEngine:
         """Add all rows."""
         if sampling.repetition_penalty != 1 or sampling.presence_penalty or sampling.frequency_penalty:
             raise GlasshouseError(
-                "bad-option", "penalties depend on the tokens so far and cannot be checked in one pass; leave out the draft"
+                "penalties depend on the tokens so far and cannot be checked in one pass; leave out the draft"
             )
         assert self._target is None
         self._target = IncrementalDecoder(self.model, [list(prompt) for prompt in prompts], self.context)

@@ -83,9 +83,7 @@ class TokenConstraint:
         text = self._trie.texts.get(token) if token not in self.end_tokens else None
         after = self._automaton.walk(state, text) if text and state != ENDED else DEAD
         if after == DEAD:
-            raise GlasshouseError(
-                "token-not-allowed", f"the token {token} cannot follow here; choose one of those that `allowed` marks"
-            )
+            raise GlasshouseError(f"the token {token} cannot follow here; choose one of those that `allowed` marks")
         return after
 
     def complete(self, state: int) -> bool:
@@ -157,12 +155,11 @@ class TokenConstraint:
 def _no_text(grammar: Grammar, trie: TokenTrie) -> GlasshouseError:
     """The error for a form that no tokens of the vocabulary can write."""
     if grammar.empty:
-        return GlasshouseError("impossible-form", "no text has the form that is asked for; change the pattern or the schema")
+        return GlasshouseError("no text has the form that is asked for; change the pattern or the schema")
     known = set(b"".join(trie.texts.values()).decode("utf-8", "ignore"))
     missing = [repr(character) for character in grammar.required_characters() if character not in known]
     lacking = f"; it lacks {', '.join(missing[:10])}" if missing else ""
     return GlasshouseError(
-        "impossible-form",
         f"the vocabulary of this model cannot write a text of this form{lacking}; change the pattern or the schema, or use "
-        "a model with a byte-level tokenizer (data.tokenizer=byte-pair)",
+        "a model with a byte-level tokenizer (data.tokenizer=byte-pair)"
     )

@@ -82,9 +82,8 @@ def patch(
         high, low = (float(outcome(text.forward())[0]) for text in texts)
         if abs(high - low) < SMALLEST_DIFFERENCE:
             raise GlasshouseError(
-                "same-outcome",
                 f"both texts give {predictions[0].name!r} the same logit ({high:.4g}), so that there is nothing to restore; "
-                "choose texts that differ more, or another prediction (--position, --target)",
+                "choose texts that differ more, or another prediction (--position, --target)"
             )
         kinds = _kinds(texts[0])
         heads = [name for name in attentions(run.model) if _on_the_way(texts[0], name)]
@@ -128,9 +127,8 @@ def _check_lengths(clean: TextInput, corrupt: TextInput) -> None:
     lengths = [len(text.source) or text.prompt_length or len(text.ids) for text in (clean, corrupt)]
     if lengths[0] != lengths[1]:
         raise GlasshouseError(
-            "lengths-differ",
             f"the clean text has {lengths[0]} tokens and the corrupt text {lengths[1]}, but patching needs equally many; "
-            "replace words by others of as many tokens",
+            "replace words by others of as many tokens"
         )
 
 

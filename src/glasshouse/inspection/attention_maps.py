@@ -37,9 +37,9 @@ def attention_map(run: Run, text: str | Sequence[int], attention: str = "", laye
         return translation_map(run, text, attention, layer)
     if attention:
         raise GlasshouseError(
-            "bad-option",
-            f"attention={attention!r} needs a run that translates, but the task of {run.name} is {run.spec.task!r}; "
-            "leave it out",
+            f"needs a run that translates, but the task of {run.name} is {run.spec.task!r}; leave it out",
+            "attention",
+            attention,
         )
     _check_weights(run)
     ids = TextInput(run, text).ids if isinstance(text, str) else [int(token) for token in text]
@@ -57,14 +57,11 @@ def translation_map(run: Run, source: str | Sequence[int], attention: str = "", 
     task = run.task
     if not isinstance(task, Translate):
         raise GlasshouseError(
-            "not-a-translator",
-            f"{run.name} has task={run.spec.task!r}, but a translation map needs task='translate'; choose another run",
+            f"{run.name} has task={run.spec.task!r}, but a translation map needs task='translate'; choose another run"
         )
     choices = ("decoder",) if task.decoder_only else tuple(PROBES)
     if attention and attention not in choices:
-        raise GlasshouseError(
-            "bad-option", f"{run.name} has no attention={attention!r}; choose {' or '.join(map(repr, choices))}"
-        )
+        raise GlasshouseError(f"{run.name} has no attention={attention!r}; choose {' or '.join(map(repr, choices))}")
     _check_weights(run)
     text = TextInput(run, source)
     if task.decoder_only:
@@ -91,21 +88,20 @@ def unsupported_reason(run: Run) -> str:
 def _check_weights(run: Run) -> None:
     if reason := unsupported_reason(run):
         raise GlasshouseError(
-            "no-attention-weights",
-            f"{run.name} has no attention map: {reason}; glasshouse lens, attribute and patch show what it does instead",
+            f"{run.name} has no attention map: {reason}; glasshouse lens, attribute and patch show what it does instead"
         )
 
 
 def _check_not_empty(ids: list[int]) -> None:
     if not ids:
-        raise GlasshouseError("empty-text", "an attention map needs at least one token, but the text is empty; pass a text")
+        raise GlasshouseError("an attention map needs at least one token, but the text is empty; pass a text")
 
 
 def _chosen(run: Run, names: list[str], layer: int | None) -> list[str]:
     if layer is None:
         return names
     if not 1 <= layer <= len(names):
-        raise GlasshouseError("unknown-layer", f"{run.name} has no layer {layer}; choose 1 to {len(names)}")
+        raise GlasshouseError(f"{run.name} has no layer {layer}; choose 1 to {len(names)}")
     return [names[layer - 1]]
 
 

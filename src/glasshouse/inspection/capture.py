@@ -50,9 +50,8 @@ def edit(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tensor]]) -> I
                 edited = function(output)
                 if edited.shape != output.shape:
                     raise GlasshouseError(
-                        "shapes-differ",
                         f"the edit of {name!r} returned the shape {tuple(edited.shape)}, but the activation has "
-                        f"{tuple(output.shape)}; return a tensor of the same shape",
+                        f"{tuple(output.shape)}; return a tensor of the same shape"
                     )
                 return edited
 
@@ -78,9 +77,8 @@ def matching_probes(model: nn.Module, *patterns: str) -> list[str]:
         matches = [name for name in available if re.fullmatch(expression, name)]
         if not matches:
             raise GlasshouseError(
-                "unknown-probe",
                 f"the model has no probe {pattern!r}{catalogue.did_you_mean(pattern, available)}; "
-                "glasshouse.inspection.capture.probes(model) lists them",
+                "glasshouse.inspection.capture.probes(model) lists them"
             )
         selected += [name for name in matches if name not in selected]
     return selected

@@ -219,6 +219,5 @@ def _linear(norm: nn.Module, x_BTD: Tensor) -> tuple[Tensor, Tensor | None]:
     if isinstance(norm, nn.Identity):
         return x_BTD, None
     raise GlasshouseError(
-        "unknown-norm",
-        f"direct attribution does not know the norm {type(norm).__name__}; use another method, such as integrated-gradients",
+        f"direct attribution does not know the norm {type(norm).__name__}; use another method, such as integrated-gradients"
     )

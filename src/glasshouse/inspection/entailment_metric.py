@@ -59,7 +59,7 @@ class Judge:
         if not isinstance(task, Classify) or set(labels) != set(LABELS):
             actual = f"the classes {', '.join(labels)}" if labels else f"task={run.spec.task!r}"
             needed = f"a judge is a classifier with the classes {', '.join(LABELS)}"
-            raise GlasshouseError("not-a-judge", f"{needed}, but {run.name} has {actual}; {TRAIN_A_JUDGE}")
+            raise GlasshouseError(f"{needed}, but {run.name} has {actual}; {TRAIN_A_JUDGE}")
         self.run = run
         sentences = [sentence for pair in _training_pairs(run) for sentence in pair.split("\n")]
         self.words = {word for sentence in sentences for word in _words(sentence)}
@@ -90,16 +90,12 @@ def check_options(metric: str | None, judge: str | PathLike[str] | None) -> None
     """Raise an error if the metric is unknown, or if only one of metric and judge is given."""
     if metric not in (None, METRIC):
         raise GlasshouseError(
-            "unknown-metric", f"metric={metric!r} is not known; choose {METRIC}, or leave it out for the metrics of the task"
+            f"is not known; choose {METRIC}, or leave it out for the metrics of the task", "metric", metric
         )
     if metric is None and judge is not None:
-        raise GlasshouseError(
-            "judge-without-metric", f"judge={str(judge)!r} needs the metric {METRIC}; add --metric {METRIC}"
-        )
+        raise GlasshouseError(f"needs the metric {METRIC}; add --metric {METRIC}", "judge", str(judge))
     if metric is not None and judge is None:
-        raise GlasshouseError(
-            "metric-without-judge", f"the metric {METRIC} needs a judge; add --judge RUN, or {TRAIN_A_JUDGE}"
-        )
+        raise GlasshouseError(f"the metric {METRIC} needs a judge; add --judge RUN, or {TRAIN_A_JUDGE}")
 
 
 def measure(
@@ -119,12 +115,11 @@ def measure(
     """
     if not isinstance(run.task, Translate):
         raise GlasshouseError(
-            "not-a-translator",
             f"the metric {METRIC} needs a run that translates, but {run.name} has task={run.spec.task!r}; "
-            "train one with: glasshouse train scene-translator",
+            "train one with: glasshouse train scene-translator"
         )
     if examples < 1:
-        raise GlasshouseError("bad-option", f"examples={examples} is below 1; choose 1 or more")
+        raise GlasshouseError("is below 1; choose 1 or more", "examples", examples)
     entailment_judge, pairs_by_split = Judge(judge), _held_out_pairs(run, data, examples)
     known_meanings = data is None and run.spec.data.source in scene_outputs.LANGUAGES
     metrics: dict[str, dict[str, float]] = {}
@@ -203,12 +198,12 @@ def _held_out_pairs(run: Run, data: str | PathLike[str] | None, examples: int) -
     if data is not None:
         spec = replace(spec, files=(str(data),), source="", validation=0.0, test=0.0)
     if not spec.source and not spec.files:
-        raise DataError("no-data", f"{run.name} was imported without data; pass a file of pairs with --data FILE")
+        raise DataError(f"{run.name} was imported without data; pass a file of pairs with --data FILE")
     source = prepared_data.find_source(spec, run.task.columns)
     splits = {str(data): "train"} if data is not None else {split: split for split in source.splits if split != "train"}
     pairs = {name: _sample_pairs(source, split, examples) for name, split in splits.items()}
     if not any(pairs.values()):
-        raise DataError("no-rows", f"{data or run.name} has no pairs to translate; pass a file of pairs with --data FILE")
+        raise DataError(f"{data or run.name} has no pairs to translate; pass a file of pairs with --data FILE")
     return {name: chosen for name, chosen in pairs.items() if chosen}
 
 

@@ -32,8 +32,7 @@ def refuse_pictures(run: Run) -> None:
     """Refuse a run that describes pictures where everything that a model reads must be a text."""
     if isinstance(run.task, Describe):
         raise GlasshouseError(
-            "reads-a-picture",
-            f"{run.name} describes pictures, so it cannot read a text alone; use a run whose input is a text",
+            f"{run.name} describes pictures, so it cannot read a text alone; use a run whose input is a text"
         )
 
 

@@ -31,8 +31,7 @@ def explore(run: Run, text: str) -> Exploration:
     stack = Stack("", opened.tokens, len(run.model.layers)) if isinstance(run.model, Recurrent) else opened.stacks[-1]
     if len(stack.tokens) > MOST_TOKENS:
         raise GlasshouseError(
-            "text-too-long",
-            f"the text has {len(stack.tokens)} tokens, too many to follow on a page; choose a text of at most {MOST_TOKENS}",
+            f"the text has {len(stack.tokens)} tokens, too many to follow on a page; choose a text of at most {MOST_TOKENS}"
         )
     with capture(run.model, f"{stack.prefix}**") as seen:
         logits_RV = opened.forward()[0].float().cpu().numpy()

@@ -70,15 +70,12 @@ def train_and_evaluate(
     held_out = [split for split in splits if split != "train" and len(splits[split])]
     classes = tuple(sorted(set(train.labels)))
     if len(classes) < 2:
-        raise DataError("one-class", f"the training rows have {len(classes)} class; add rows of at least two classes")
+        raise DataError(f"the training rows have {len(classes)} class; add rows of at least two classes")
     if not held_out:
-        raise DataError("nothing-held-out", "no rows are held out for evaluation; add rows")
+        raise DataError("no rows are held out for evaluation; add rows")
     for split in held_out:
         if unknown := set(splits[split].labels) - set(classes):
-            raise DataError(
-                "unknown-label",
-                f"the {split} rows have the class {min(unknown)!r}, but the training rows do not; use more rows",
-            )
+            raise DataError(f"the {split} rows have the class {min(unknown)!r}, but the training rows do not; use more rows")
     total, done = sum(map(len, splits.values())), 0
     vectors: dict[str, np.ndarray] = {}
     for split in ("train", *held_out):

@@ -68,12 +68,10 @@ class Template:
 
     def __post_init__(self) -> None:
         if self.text.count("{text}") != 1 or self.text.count("{label}") != 1:
-            raise GlasshouseError(
-                "bad-template", f"the template {self.text!r} must contain {{text}} once and {{label}} once; change it"
-            )
+            raise GlasshouseError(f"the template {self.text!r} must contain {{text}} once and {{label}} once; change it")
         if self.text.index("{text}") > self.text.index("{label}"):
             raise GlasshouseError(
-                "bad-template", f"the template {self.text!r} has {{label}} before {{text}}; the label must follow the text"
+                f"the template {self.text!r} has {{label}} before {{text}}; the label must follow the text"
             )
 
     def example(self, text: str, label: str) -> str:
@@ -109,17 +107,15 @@ def measure(
     split = "test" if len(splits["test"]) else "validation"
     queries = splits[split].sample(examples, seed)
     if not len(queries):
-        raise DataError("nothing-held-out", "no rows are held out for evaluation; add rows")
+        raise DataError("no rows are held out for evaluation; add rows")
     if not shots or min(shots) < 0 or max(shots) > len(train) or draws < 1:
         numbers = ", ".join(map(str, shots))
         raise GlasshouseError(
-            "bad-shots",
-            f"shots={numbers} and draws={draws} are not possible; choose shots from 0 to {len(train)}, and 1 draw or more",
+            f"and draws={draws} are not possible; choose shots from 0 to {len(train)}, and 1 draw or more", "shots", numbers
         )
     if not run.continues_text:
         raise GlasshouseError(
-            "not-a-language-model",
-            f"{run.name} has task={run.spec.task!r} and does not continue a text; choose a run with task='next-token'",
+            f"{run.name} has task={run.spec.task!r} and does not continue a text; choose a run with task='next-token'"
         )
     labels = tuple(sorted({*train.labels, *queries.labels}))
     label_tokens = _tokenize_labels(run, example_template, labels)
@@ -175,9 +171,8 @@ class _PromptWriter:
         self.room = run.spec.data.context - len(self.prefix) - longest
         if self.room < 1:
             raise DataError(
-                "label-too-long",
                 f"the longest label has {longest} tokens, which leaves no room for a text in the context of {run.name} "
-                f"({run.spec.data.context} tokens); shorten the labels or choose a run with a longer context",
+                f"({run.spec.data.context} tokens); shorten the labels or choose a run with a longer context"
             )
 
     def write(self, examples: Sequence[str], text: str) -> _Prompt:
@@ -207,12 +202,11 @@ def _tokenize_labels(run: Run, template: Template, labels: tuple[str, ...]) -> l
     for label, tokens in zip(labels, label_tokens, strict=True):
         if other := seen.get(tuple(tokens)):
             raise DataError(
-                "labels-alike",
                 f"the labels {other!r} and {label!r} have the same tokens in {run.name}; choose other labels, "
-                "or a run whose vocabulary contains them",
+                "or a run whose vocabulary contains them"
             )
         if not tokens:
-            raise DataError("label-without-tokens", f"the label {label!r} has no tokens; choose another label")
+            raise DataError(f"the label {label!r} has no tokens; choose another label")
         seen[tuple(tokens)] = label
     return label_tokens
 

@@ -92,9 +92,7 @@ def initial_gradients(
     [against] = resolve_spec.with_full_names([against])
     field, _, values = against.partition("=")
     if not field.startswith("model.") or not values.strip():
-        raise GlasshouseError(
-            "bad-option", f"against={against!r} must be a field of the model and its values, such as model.layers=2,8,24"
-        )
+        raise GlasshouseError("must be a field of the model and its values, such as model.layers=2,8,24", "against", against)
     with run.held_out_examples(data) as shard:
         batches = list(example_batches(run, shard, examples))
     words = [f"{field}={value.strip()}" for value in values.split(",")]

@@ -90,7 +90,7 @@ def find_heads(run: Run) -> list[AttentionHead]:
         heads += [AttentionHead(name, layer_number(name), head + 1) for head in range(count)]
     if not heads:
         raise GlasshouseError(
-            "no-heads", f"{run.name} has model.attention={run.spec.model.attention!r}, which has no heads; use another run"
+            f"{run.name} has model.attention={run.spec.model.attention!r}, which has no heads; use another run"
         )
     return heads
 
@@ -110,7 +110,7 @@ def head_importance(
         *((name, METHODS, "method") for name in methods),
     ):
         if value not in known:
-            raise GlasshouseError("bad-option", f"{option}={value!r} is not one of: {', '.join(known)}")
+            raise GlasshouseError(f"is not one of: {', '.join(known)}", option, value)
     with run.held_out_examples(data) as shard:
         batches = list(example_batches(run, shard, examples))
     return importance_on(run, batches, methods, replacement, progress)

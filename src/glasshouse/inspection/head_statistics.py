@@ -101,9 +101,8 @@ def head_statistics(
     names = [name for name in attentions(run.model) if hasattr(run.model.get_submodule(name), "weights")]
     if not names:
         raise GlasshouseError(
-            "no-attention-weights",
             f"{run.name} has model.attention={run.spec.model.attention!r}, which never forms attention weights; there "
-            "are no statistics to show (glasshouse lens and attribute work)",
+            "are no statistics to show (glasshouse lens and attribute work)"
         )
     specials = torch.tensor(sorted(run.tokenizer.specials.values()), device=run.device)
     sums = {name: _Sums() for name in names}

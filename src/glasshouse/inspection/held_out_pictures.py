@@ -19,9 +19,8 @@ def source(run: Run) -> Source:
     """The data of a run that has pictures."""
     if not run.spec.data.source and not run.spec.data.files:
         raise DataError(
-            "no-data",
             f"{run.name} was imported without data: it has no held-out pictures, and their preprocessing is not known; "
-            "use a run that was trained here: glasshouse train scene-clip",
+            "use a run that was trained here: glasshouse train scene-clip"
         )
     return prepared_data.find_source(run.spec.data, ("picture",))
 
@@ -31,7 +30,7 @@ def documents(run: Run) -> list[Document]:
     data = source(run)
     found = list(data.documents("test")) or list(data.documents("validation"))
     if not found:
-        raise DataError("nothing-held-out", f"{run.name} has no held-out pictures; train it with data.test above 0")
+        raise DataError(f"{run.name} has no held-out pictures; train it with data.test above 0")
     return found
 
 
@@ -43,18 +42,16 @@ def find(run: Run, target: Target, size: int) -> tuple[np.ndarray, str, str]:
     if isinstance(target, np.ndarray):
         if target.shape != (size, size, 3) or target.dtype != np.uint8:
             raise GlasshouseError(
-                "wrong-picture-shape",
                 f"the picture has shape {target.shape} and type {target.dtype}, but {run.name} needs shape "
-                f"({size}, {size}, 3) and type uint8; resize and convert it",
+                f"({size}, {size}, 3) and type uint8; resize and convert it"
             )
         return target, "a picture", ""
     if target is None or isinstance(target, int) or re.fullmatch(r"-?[0-9]+", str(target)):
         held, number = documents(run), int(str(target or 0))
         if not 0 <= number < len(held):
             raise GlasshouseError(
-                "unknown-picture",
                 f"there is no held-out picture {number}: {run.name} has {len(held)}, numbered from 0; "
-                "choose one of these, or a picture file",
+                "choose one of these, or a picture file"
             )
         picture = held[number].picture
         assert picture is not None

@@ -126,9 +126,8 @@ def unknown_words(run: Run, prompt: str) -> tuple[str, ...]:
 def _check(run: Run) -> DualEncoder:
     if not isinstance(run.model, DualEncoder):
         raise GlasshouseError(
-            "not-a-dual-encoder",
             f"{run.name} has model.kind={run.spec.model.kind!r}, but comparing texts with pictures needs 'dual-encoder'; "
-            "train one with: glasshouse train scene-clip",
+            "train one with: glasshouse train scene-clip"
         )
     return run.model
 

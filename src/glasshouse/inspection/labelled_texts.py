@@ -6,7 +6,6 @@ import numpy as np
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.user_files import command_remedies
 from glasshouse.records import user_paths
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
@@ -41,12 +40,8 @@ def read(data: str, field: str = "text", label: str = "label") -> dict[str, Labe
     path = user_paths.expand(data)
     if not path.exists():
         suggestion = catalogue.did_you_mean(data, catalogue.names("source"))
-        raise DataError(
-            "unknown-data",
-            f"{data!r} is neither a data set nor a file{suggestion}; `glasshouse data` lists the data sets",
-        )
-    with command_remedies.for_command({"field": "--field", "label": "--label"}):
-        return _splits_of(DataSpec(files=(str(path),), field=field, label=label, validation=VALIDATION, test=TEST))
+        raise DataError(f"{data!r} is neither a data set nor a file{suggestion}; `glasshouse data` lists the data sets")
+    return _splits_of(DataSpec(files=(str(path),), field=field, label=label, validation=VALIDATION, test=TEST))
 
 
 def _splits_of(data: DataSpec) -> dict[str, LabelledTexts]:

@@ -55,7 +55,7 @@ def layer_importance(
 ) -> LayerImportance:
     """The damage of removing each layer and each part on held-out examples. `replacement` is as in `head_importance`."""
     if replacement not in REPLACEMENTS:
-        raise GlasshouseError("bad-option", f"replacement={replacement!r} is not one of: {', '.join(REPLACEMENTS)}")
+        raise GlasshouseError(f"is not one of: {', '.join(REPLACEMENTS)}", "replacement", replacement)
     removals = removable_parts(run)
     with run.held_out_examples(data) as shard:
         batches = list(example_batches(run, shard, examples))

@@ -32,9 +32,8 @@ def describe(
     task = run.task
     if not isinstance(task, Describe):
         raise GlasshouseError(
-            "not-a-describer",
             f"{run.name} does not describe pictures: its task is {run.spec.task!r}; train a model that does: "
-            "glasshouse train scene-describer",
+            "glasshouse train scene-describer"
         )
     found = [held_out_pictures.find(run, target, task.size) for target in targets or DEFAULT]
     texts: list[str] = []

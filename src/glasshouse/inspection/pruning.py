@@ -60,16 +60,14 @@ def prune_heads(
     importance = head_importance(run, (by,), data, examples, progress=progress)
     if by not in importance.scores:
         raise GlasshouseError(
-            "no-attention-weights",
             f"{run.name} has model.attention={run.spec.model.attention!r}, which never forms attention weights; choose "
-            "ablation or gradient",
+            "ablation or gradient"
         )
     removed = least_important(run.model, importance, by, share)
     if not removed:
         raise GlasshouseError(
-            "nothing-to-prune",
             f"a share of {share:g} of the {len(importance.heads)} heads of {run.name} leaves nothing to remove: every "
-            "attention keeps a head, and heads that share keys and values stay together; choose a larger share",
+            "attention keeps a head, and heads that share keys and values stay together; choose a larger share"
         )
     model = without_heads(run.model, removed)
     pruned_heads = (*run.spec.model.pruned_heads, *original_names(run, removed))
@@ -150,7 +148,7 @@ def original_names(run: Run, removed: Sequence[str]) -> list[str]:
 
 def _check_share(share: float) -> None:
     if not 0 < share < 1:
-        raise GlasshouseError("bad-option", f"the share to remove is {share:g}, but must lie between 0 and 1; try 0.5")
+        raise GlasshouseError(f"the share to remove is {share:g}, but must lie between 0 and 1; try 0.5")
 
 
 def _pruned(

@@ -69,7 +69,7 @@ def pruning_curves(
 ) -> list[PruningCurve]:
     """The curves of several orders of removal. Every other example ranks the heads, the rest measure the loss."""
     if unknown := [order for order in orders if order not in ORDERS]:
-        raise GlasshouseError("bad-option", f"method={unknown[0]!r} is not one of: {', '.join(ORDERS)}")
+        raise GlasshouseError(f"is not one of: {', '.join(ORDERS)}", "method", unknown[0])
     find_heads(run)
     with run.held_out_examples(data) as shard:
         batches = list(example_batches(run, shard, examples))
@@ -79,7 +79,7 @@ def pruning_curves(
     )
     if not ranking:
         raise GlasshouseError(
-            "bad-option", f"examples={examples} leaves none to measure the loss on: the others rank the heads; give more"
+            "leaves none to measure the loss on: the others rank the heads; give more", "examples", examples
         )
     importance = importance_on(run, ranking, [order for order in orders if order != RANDOM], "zero", progress)
     known = [order for order in orders if order in importance.scores or order == RANDOM]

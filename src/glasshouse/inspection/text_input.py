@@ -74,7 +74,7 @@ class TextInput:
     def _ids(self, text: str) -> list[int]:
         tokenizer = self.run.tokenizer
         if not text:
-            raise GlasshouseError("empty-text", "the text is empty, and there is nothing to look at; pass a text")
+            raise GlasshouseError("the text is empty, and there is nothing to look at; pass a text")
         if self.predicts == "next":
             return text_stream.encode_prompt(tokenizer, text)
         before, after = tokenizer.prefix_and_suffix
@@ -85,7 +85,7 @@ class TextInput:
         encoded = self.run.tokenizer.encode(text, specials=False) if isinstance(text, str) else text
         source = [int(token) for token in encoded]
         if not source:
-            raise GlasshouseError("empty-text", "the text is empty, and there is nothing to look at; pass a text")
+            raise GlasshouseError("the text is empty, and there is nothing to look at; pass a text")
         if isinstance(text, str):
             check_length(self.run, len(source), task.max_lengths[0])
         source = source[: task.max_lengths[0]]
@@ -223,8 +223,7 @@ class TextInput:
         if position is not None:
             if not 1 <= position <= rows:
                 raise GlasshouseError(
-                    "unknown-position",
-                    f"position {position} is not one of the {rows} predictions of this text; choose 1 to {rows}",
+                    f"position {position} is not one of the {rows} predictions of this text; choose 1 to {rows}"
                 )
             return position - 1
         if self.predicts == "own" and self.run.tokenizer.mask in self.ids:
@@ -236,23 +235,20 @@ class TextInput:
             names = self._pictures[1]
             number = formatting.read_count(target)
             if number is None or number >= len(names):
-                raise GlasshouseError(
-                    "unknown-picture", f"there is no picture {target!r}; choose a number from 0 to {len(names) - 1}"
-                )
+                raise GlasshouseError(f"there is no picture {target!r}; choose a number from 0 to {len(names) - 1}")
             return number
         if isinstance(self.run.task, WholeTextTask):
             labels = self.run.task.labels or (VALUE,)
             if target not in labels:
                 known = ", ".join(labels)
-                raise GlasshouseError("unknown-label", f"{self.run.name} has no class {target!r}; its classes are: {known}")
+                raise GlasshouseError(f"{self.run.name} has no class {target!r}; its classes are: {known}")
             return labels.index(target)
         tokens = [int(token) for token in self.run.tokenizer.encode(target)]
         if len(tokens) != 1:
             pieces = " ".join(map(repr, token_texts(self.run, tokens)))
             raise GlasshouseError(
-                "not-one-token",
                 f"target {target!r} must be one token, but it is {len(tokens)}: {pieces}; choose one of them (most words of "
-                "byte-pair tokenizers begin with a space)",
+                "byte-pair tokenizers begin with a space)"
             )
         return tokens[0]
 
@@ -261,9 +257,8 @@ def check_length(run: Run, tokens: int, limit: int) -> None:
     """Refuse a text that is longer than the run's model was trained to read."""
     if tokens > limit:
         raise GlasshouseError(
-            "text-too-long",
             f"the text has {tokens} tokens, but {run.name} reads at most {limit} "
-            f"(data.context={run.spec.data.context}); shorten the text",
+            f"(data.context={run.spec.data.context}); shorten the text"
         )
 
 

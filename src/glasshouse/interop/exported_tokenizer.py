@@ -23,9 +23,7 @@ def document(run: Run) -> dict[str, Any] | None:
     try:
         contents: dict[str, Any] = json.loads(run.folder.tokenizer_file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise CannotExport(
-            "not-json", f"{run.folder.tokenizer_file} is not JSON: {error}; restore it, or train the run again"
-        ) from None
+        raise CannotExport(f"{run.folder.tokenizer_file} is not JSON: {error}; restore it, or train the run again") from None
     if (contents.get("post_processor") or {}).get("type") not in REPLACEABLE:
         return contents
     if run.spec.data.second:

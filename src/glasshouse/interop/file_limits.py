@@ -15,9 +15,8 @@ def check_memory(path: Path, numbers: int) -> None:
     needed, free = numbers * BYTES_PER_NUMBER, machine.available_memory()
     if needed > free:
         raise CannotImport(
-            "too-large",
             f"{path} holds {numbers:,} numbers, which take {needed:,} bytes to import, and this machine has {free:,} free; "
-            "import it on a larger machine, or choose a smaller model",
+            "import it on a larger machine, or choose a smaller model"
         )
 
 
@@ -26,9 +25,8 @@ def file_within(directory: Path, name: str, listed_in: Path) -> Path:
     if not containment.is_plain_name(name):
         shown = name if len(name) <= 60 else f"{name[:60]}..."
         raise CannotImport(
-            "bad-index",
             f"{listed_in} lists the file {shown!r}, which is no name of a file inside its directory; download or export it "
-            "again",
+            "again"
         )
     return directory / name
 
@@ -44,7 +42,6 @@ def refuse_links(directory: Path) -> None:
             target = path.resolve()
             if not (target.is_relative_to(inside) or target.parent == inside.parent.parent / "blobs"):
                 raise CannotImport(
-                    "link-in-folder",
                     f"{path} is a symbolic link to {os.readlink(path)}, outside of its directory; copy the file there if "
-                    "you trust it",
+                    "you trust it"
                 )

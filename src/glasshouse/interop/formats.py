@@ -39,9 +39,7 @@ def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported
     try:
         document = kept_json.read(tokenizer)
     except (OSError, ValueError) as error:
-        raise CannotImport(
-            "unreadable-tokenizer", f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json"
-        ) from None
+        raise CannotImport(f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json") from None
     return replace(_read(path, source, None), tokenizer=document)
 
 
@@ -50,8 +48,7 @@ def _read(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> Im
         return _reader(path, source, tokenizer)
     except MemoryError:
         raise CannotImport(
-            "too-large",
-            f"{source} does not fit into the memory of this machine; import it on a larger one, or choose a smaller model",
+            f"{source} does not fit into the memory of this machine; import it on a larger one, or choose a smaller model"
         ) from None
 
 
@@ -64,22 +61,16 @@ def _reader(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> 
         return gguf_import.read(path)
     if path.suffix in PICKLE_SUFFIXES or first_bytes[:2] in (b"PK", b"\x80\x02"):
         raise CannotImport(
-            "pickle-refused",
             f"{path} is a pickle checkpoint, which is never opened because unpickling can run any code; "
-            "save the model as safetensors (save_pretrained does) and import the directory",
+            "save the model as safetensors (save_pretrained does) and import the directory"
         )
     if path.suffix == ".safetensors":
-        raise CannotImport(
-            "unknown-model-format", f"{path} holds weights without a config; import the directory with it and config.json"
-        )
+        raise CannotImport(f"{path} holds weights without a config; import the directory with it and config.json")
     if first_bytes[:2] == GZIP:
-        raise CannotImport(
-            "unknown-model-format", f"{path} is compressed; a packed run is opened with: glasshouse unpack {path}"
-        )
+        raise CannotImport(f"{path} is compressed; a packed run is opened with: glasshouse unpack {path}")
     if path.suffix == ".bin":
         return llama2c.read(path, tokenizer)
     raise CannotImport(
-        "unknown-model-format",
         f"{path} is not a model file that can be imported; give a Hugging Face directory, a .gguf file or a llama2.c .bin "
-        "file",
+        "file"
     )

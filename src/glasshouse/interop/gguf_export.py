@@ -45,7 +45,7 @@ def export(run: Run, output: Path) -> None:
             writer.close()
     except OSError as error:
         raise CannotExport(
-            "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
+            f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
         ) from None
 
 
@@ -58,16 +58,16 @@ def find_for_export(model: ModelSpec) -> GGUFArchitecture:
         supported = architecture.fixed_fields.get(field, (field_definition(field).default,))
         if value not in supported:
             raise CannotExport(
-                "no-fitting-architecture",
                 f"model.{field}={value!r} does not fit the GGUF architecture {architecture.name!r}, which needs "
                 f"model.{field}={' or '.join(map(repr, supported))}; only models like Llama ({_summary(LLAMA)}) or like "
-                f"GPT-2 ({_summary(GPT2)}) can be exported as GGUF files",
+                f"GPT-2 ({_summary(GPT2)}) can be exported as GGUF files"
             )
     if architecture is GPT2 and model.head_width not in (0, model.width // model.heads):
         raise CannotExport(
-            "no-fitting-architecture",
-            f"model.head_width={model.head_width} does not fit the GGUF architecture 'gpt2', which needs "
-            f"model.width / model.heads = {model.width // model.heads}; train with model.head_width=0",
+            "does not fit the GGUF architecture 'gpt2', which needs model.width / model.heads = "
+            f"{model.width // model.heads}; train with model.head_width=0",
+            "model.head_width",
+            model.head_width,
         )
     return architecture
 

@@ -61,22 +61,20 @@ class GGUF:
         self.path = path
         try:
             if path.stat().st_size == 0:
-                raise CannotImport("not-gguf", f"{path} is not a GGUF file: it is empty; download or export it again")
+                raise CannotImport(f"{path} is not a GGUF file: it is empty; download or export it again")
             self._bytes = np.memmap(path, np.uint8, mode="r")
         except OSError as error:
-            raise CannotImport("unreadable-file", f"cannot read {path}: {error.strerror}; check the path") from None
+            raise CannotImport(f"cannot read {path}: {error.strerror}; check the path") from None
         if bytes(self._bytes[:4]) != MAGIC:
             raise CannotImport(
-                "not-gguf",
-                f"{path} is not a GGUF file: it starts with {bytes(self._bytes[:4])!r} instead of {MAGIC!r}; check the path",
+                f"{path} is not a GGUF file: it starts with {bytes(self._bytes[:4])!r} instead of {MAGIC!r}; check the path"
             )
         self._position = 4
         version = self._read_number("<u4")
         if version not in VERSIONS:
             raise CannotImport(
-                "unsupported-gguf",
                 f"{path} is a GGUF file of version {version}; supported are little-endian files of version "
-                f"{' or '.join(map(str, VERSIONS))}",
+                f"{' or '.join(map(str, VERSIONS))}"
             )
         self._items = 0
         tensors, entries = self._read_count("tensors"), self._read_count("metadata entries")
@@ -107,9 +105,8 @@ class GGUF:
                 numbers = np.array(gguf.dequantize(rows, quantisation), np.float32)
             except NotImplementedError:
                 raise CannotImport(
-                    "unsupported-gguf",
                     f"{self.path}: the tensor {name!r} has the type {quantisation.name}, which cannot be dequantised; "
-                    "choose a file with another quantisation",
+                    "choose a file with another quantisation"
                 ) from None
         return torch.from_numpy(numbers.reshape(info.shape))
 
@@ -192,9 +189,7 @@ class GGUF:
         return np.frombuffer(raw.tobytes(), number_type)
 
     def _damaged(self, reason: str) -> CannotImport:
-        return CannotImport(
-            "damaged-gguf", f"{self.path} is a damaged or incomplete GGUF file: {reason}; download or export it again"
-        )
+        return CannotImport(f"{self.path} is a damaged or incomplete GGUF file: {reason}; download or export it again")
 
 
 def gguf_package(purpose: str) -> Any:

@@ -20,27 +20,22 @@ def read(path: Path) -> ImportedModel:
     name = _value(file, "general.architecture", str)
     if name not in ARCHITECTURES:
         raise CannotImport(
-            "unsupported-architecture",
-            f"{path} has the architecture {name!r}, which is not supported; supported: {', '.join(ARCHITECTURES)}",
+            f"{path} has the architecture {name!r}, which is not supported; supported: {', '.join(ARCHITECTURES)}"
         )
     architecture = ARCHITECTURES[name]
     if "rope_freqs.weight" in file.tensors:
         raise CannotImport(
-            "unsupported-config",
             f"{path} scales its rotary frequencies with the tensor 'rope_freqs.weight', which is not supported; "
-            "choose a model without scaled rotary positions",
+            "choose a model without scaled rotary positions"
         )
     theirs = {tensor: file.tensor(tensor) for tensor in file.tensors}
     if "token_embd.weight" not in theirs or theirs["token_embd.weight"].dim() != 2:
-        raise CannotImport(
-            "missing-tensor", f"{path} lacks the token embedding, a matrix 'token_embd.weight'; download or export it again"
-        )
+        raise CannotImport(f"{path} lacks the token embedding, a matrix 'token_embd.weight'; download or export it again")
     model, key_value_heads = _model_spec(file, architecture, theirs)
     if model.layers > len(theirs):
         raise CannotImport(
-            "sizes-do-not-fit",
             f"{path} has {model.layers} blocks according to its metadata, but only {len(theirs)} tensors; "
-            "download or export it again",
+            "download or export it again"
         )
     context, vocabulary = _size(file, f"{name}.context_length"), theirs["token_embd.weight"].shape[0]
     imported_model.check_spec(model, context, str(path))
@@ -89,9 +84,8 @@ def _model_spec(file: GGUF, architecture: GGUFArchitecture, theirs: Tensors) -> 
             fields |= {"attention": "grouped-query", "own": {"rotary_base": base, "key_value_heads": key_value_heads}}
     elif width % heads or key_value_heads != heads:
         raise CannotImport(
-            "unsupported-config",
             f"{file.path}: a 'gpt2' with width {width}, {heads} heads and {key_value_heads} key-value heads is not "
-            "supported; the heads must divide the width, and both numbers of heads must be equal",
+            "supported; the heads must divide the width, and both numbers of heads must be equal"
         )
     return ModelSpec(**fields), key_value_heads
 
@@ -102,22 +96,17 @@ def _rotary_base_and_head_width(file: GGUF, width: int, heads: int) -> tuple[flo
     factor = file.metadata.get("llama.rope.scaling.factor", file.metadata.get("llama.rope.scale_linear", 1.0))
     if scaling not in ("none", "linear") or factor not in (0, 1):
         raise CannotImport(
-            "unsupported-config",
             f"{file.path} scales its rotary positions (llama.rope.scaling.type={scaling!r}, factor {factor}), which is not "
-            "supported; choose a model without scaled rotary positions",
+            "supported; choose a model without scaled rotary positions"
         )
     if experts := file.metadata.get("llama.expert_count", 0):
-        raise CannotImport(
-            "unsupported-config",
-            f"{file.path} is a mixture of {experts} experts, which is not supported; choose a dense model",
-        )
+        raise CannotImport(f"{file.path} is a mixture of {experts} experts, which is not supported; choose a dense model")
     head_width = _size(file, "llama.attention.key_length", width // heads)
     for key in ("attention.value_length", "rope.dimension_count"):
         if (size := _size(file, f"llama.{key}", head_width)) != head_width:
             raise CannotImport(
-                "unsupported-config",
                 f"{file.path} has llama.{key}={size} and heads of width {head_width}, which is not supported; "
-                "both must be equal",
+                "both must be equal"
             )
     base = float(f"{_value(file, 'llama.rope.freq_base', float, 10000.0):.7g}")
     return base, 0 if head_width * heads == width else head_width
@@ -132,7 +121,7 @@ def _size(file: GGUF, key: str, default: int | None = None) -> int:
         raise _missing(file, key)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise CannotImport(
-            "bad-fact", f"{file.path} has {key}={value!r} instead of one whole number above 0; download or export it again"
+            f"{file.path} has {key}={value!r} instead of one whole number above 0; download or export it again"
         )
     return value
 
@@ -143,13 +132,10 @@ def _value(file: GGUF, key: str, expected: type, default: Any = None) -> Any:
         raise _missing(file, key)
     if not isinstance(value, (expected, int) if expected is float else expected):
         raise CannotImport(
-            "bad-fact",
-            f"{file.path} has {key}={value!r} instead of {with_article(expected.__name__)}; download or export it again",
+            f"{file.path} has {key}={value!r} instead of {with_article(expected.__name__)}; download or export it again"
         )
     return value
 
 
 def _missing(file: GGUF, key: str) -> CannotImport:
-    return CannotImport(
-        "missing-fact", f"{file.path} lacks the metadata key {key!r}, which is needed to build the model; export it again"
-    )
+    return CannotImport(f"{file.path} lacks the metadata key {key!r}, which is needed to build the model; export it again")

@@ -45,21 +45,18 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     """
     if tokenizer.vocabulary > vocabulary:
         raise CannotExport(
-            "tokenizer-does-not-fit",
             f"the tokenizer has {tokenizer.vocabulary} tokens, but the model only {vocabulary}; "
-            "every token of a GGUF file needs a row of the embedding",
+            "every token of a GGUF file needs a row of the embedding"
         )
     if tokenizer.end_of_text is None:
         raise CannotExport(
-            "tokenizer-does-not-fit",
             "the tokenizer has no end-of-text token, and llama.cpp would take an ordinary token for it; "
-            "train with a tokenizer that has one",
+            "train with a tokenizer that has one"
         )
     if not isinstance(tokenizer, BytePair | ExternalTokenizer):
         raise CannotExport(
-            "tokenizer-does-not-fit",
             f"llama.cpp has no tokenizer of the kind {tokenizer.name!r}; train with data.tokenizer=byte-pair to export a "
-            "GGUF file",
+            "GGUF file"
         )
     byte_pair = tokenizer if isinstance(tokenizer, BytePair) else _as_byte_pair(document)
     if byte_pair is not None:
@@ -79,9 +76,6 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
 class UnsupportedGGUFTokenizer(CannotImport):
     """A GGUF file whose tokenizer is missing or not supported. Its model can still be imported."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__("unsupported-tokenizer", reason)
-
 
 def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The contents of the tokenizer.json that gives the same ids. `where` names the file in error messages."""
@@ -92,7 +86,7 @@ def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise UnsupportedGGUFTokenizer(f"{problem}; supported are the kinds 'gpt2' and 'llama'")
     for name in ("tokens", "merges"):
         if not isinstance(entries.get(name, []), list) or not all(isinstance(text, str) for text in entries.get(name, [])):
-            raise CannotImport("bad-fact", f"{where}: {PREFIX}{name} must be a list of strings; export the file again")
+            raise CannotImport(f"{where}: {PREFIX}{name} must be a list of strings; export the file again")
     pre_tokenizer = entries.get("pre", "default")
     if kind == "gpt2" and pre_tokenizer not in PATTERN_NAMES:
         raise UnsupportedGGUFTokenizer(f"its pre-tokenizer is {pre_tokenizer!r}; supported are {', '.join(PATTERN_NAMES)}")
@@ -100,17 +94,15 @@ def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
         entries.setdefault(name, [default] * len(texts))
         if not isinstance(entries[name], list) or len(entries[name]) != len(texts):
             raise CannotImport(
-                "bad-fact",
-                f"{where}: {PREFIX}{name} must have one entry for each of the {len(texts)} tokens; export the file again",
+                f"{where}: {PREFIX}{name} must have one entry for each of the {len(texts)} tokens; export the file again"
             )
         if not all(isinstance(value, int | float) for value in entries[name]):
-            raise CannotImport("bad-fact", f"{where}: {PREFIX}{name} must be a list of numbers; export the file again")
+            raise CannotImport(f"{where}: {PREFIX}{name} must be a list of numbers; export the file again")
     for name in ("bos_token_id", "eos_token_id"):
         if name in entries and not (isinstance(entries[name], int) and 0 <= entries[name] < len(texts)):
             raise CannotImport(
-                "bad-fact",
                 f"{where} has {PREFIX}{name}={entries[name]}, but its token ids go from 0 to {len(texts) - 1}; "
-                "export the file again",
+                "export the file again"
             )
     if kind == "gpt2":
         return _byte_pair_document(entries, pre_tokenizer, where)
@@ -150,24 +142,21 @@ def _write_byte_pair(byte_pair: BytePair, tokenizer: Tokenizer, document: Mappin
     before, after = tokenizer.prefix_and_suffix
     if len(before) > 1 or after:
         raise CannotExport(
-            "tokenizer-does-not-fit",
             f"the tokenizer puts the ids {before} before a text and {after} after it, but a GGUF file can hold only one "
-            "start token",
+            "start token"
         )
     texts = {id: text for text, id in model["vocab"].items()}
     specials = {id: text for text, id in byte_pair.specials.items()}
     ordinary = [byte_pair.token_bytes(id) for id in texts if id not in specials]
     if pattern == "gpt-4" and any(LONG_S in token[:-1] for token in ordinary):
         raise CannotExport(
-            "tokenizer-does-not-fit",
             "the tokenizer has tokens with letters after ſ (U+017F), and after an apostrophe llama.cpp splits them in "
-            "another place than data.pattern='gpt-4'; train with data.pattern=gpt-2 to export a GGUF file",
+            "another place than data.pattern='gpt-4'; train with data.pattern=gpt-2 to export a GGUF file"
         )
     rule = (pattern, bool(model.get("ignore_merges")))
     if rule not in PRE_TOKENIZERS:
         raise CannotExport(
-            "tokenizer-does-not-fit",
-            f"llama.cpp has no pre-tokenizer for data.pattern={pattern!r} with ignore_merges; train with data.pattern=gpt-4",
+            f"llama.cpp has no pre-tokenizer for data.pattern={pattern!r} with ignore_merges; train with data.pattern=gpt-4"
         )
     ids = range(tokenizer.vocabulary)
     return {
@@ -207,8 +196,7 @@ def _byte_pair_document(entries: Mapping[str, Any], pre_tokenizer: str, where: s
     for merge in merges:
         if len(merge) != 2 or not {*merge, "".join(merge)} <= vocabulary.keys():
             raise CannotImport(
-                "bad-fact",
-                f"{where} has a merge {' '.join(merge)!r} of tokens that are not in its vocabulary; export the file again",
+                f"{where} has a merge {' '.join(merge)!r} of tokens that are not in its vocabulary; export the file again"
             )
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}

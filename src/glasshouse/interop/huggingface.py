@@ -60,12 +60,10 @@ def resolve(name_or_path: str | PathLike[str]) -> Path:
     if not text.startswith(HUB):
         if not path.exists():
             remedy = f"give a path, or {HUB}{name} to download it from the Hugging Face hub" if is_name else "give a path"
-            raise CannotImport("unknown-model", f"there is no file or directory {name!r}; {remedy}")
+            raise CannotImport(f"there is no file or directory {name!r}; {remedy}")
         return path
     if not is_name:
-        raise CannotImport(
-            "unknown-model", f"{name!r} is not a name on the Hugging Face hub; write {HUB} and a name like owner/name"
-        )
+        raise CannotImport(f"{name!r} is not a name on the Hugging Face hub; write {HUB} and a name like owner/name")
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
@@ -75,8 +73,7 @@ def resolve(name_or_path: str | PathLike[str]) -> Path:
     except Exception as error:  # any error of the hub, the network or the disk
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise CannotImport(
-            "fetch-failed",
-            f"{name!r} could not be downloaded from the Hugging Face hub ({reason}); check the name and the network",
+            f"{name!r} could not be downloaded from the Hugging Face hub ({reason}); check the name and the network"
         ) from None
 
 
@@ -84,11 +81,9 @@ def read(directory: Path) -> ImportedModel:
     """The model in a directory."""
     if not directory.is_dir():
         problem = "is a file" if directory.exists() else "does not exist"
-        raise CannotImport(
-            "not-a-model-folder", f"{directory} {problem}; give the directory that contains {CONFIG} and {WEIGHTS}"
-        )
+        raise CannotImport(f"{directory} {problem}; give the directory that contains {CONFIG} and {WEIGHTS}")
     if not (directory / CONFIG).is_file():
-        raise CannotImport("not-a-model-folder", f"{directory} has no {CONFIG}; give the directory of a Hugging Face model")
+        raise CannotImport(f"{directory} has no {CONFIG}; give the directory of a Hugging Face model")
     file_limits.refuse_links(directory)
     config = _read_json(directory / CONFIG)
     architecture, values, token_ids = _read_config(config, directory / CONFIG)
@@ -103,9 +98,7 @@ def read(directory: Path) -> ImportedModel:
         model = canonical(model, context)
         shapes = imported_model.tensor_shapes(model, vocabulary, context)
     except (RuntimeError, TypeError, OverflowError) as error:
-        raise CannotImport(
-            "sizes-do-not-fit", f"{where}: a model with the sizes in {CONFIG} cannot be built: {error}"
-        ) from None
+        raise CannotImport(f"{where}: a model with the sizes in {CONFIG} cannot be built: {error}") from None
     return ImportedModel(
         model=model,
         context=context,
@@ -140,15 +133,13 @@ def _check_sizes(values: FieldValues, theirs: Tensors, where: str) -> None:
     layers = values["layers"] + values.get("encoder_layers", 0) + values.get("image_layers", 0)
     if layers > len(theirs):
         raise CannotImport(
-            "sizes-do-not-fit",
-            f"{where} has {layers} layers according to {CONFIG}, but only {len(theirs)} tensors; download it again",
+            f"{where} has {layers} layers according to {CONFIG}, but only {len(theirs)} tensors; download it again"
         )
     embedding, numbers = values["vocabulary"] * values["width"], sum(tensor.numel() for tensor in theirs.values())
     if embedding > numbers:
         raise CannotImport(
-            "sizes-do-not-fit",
             f"{where} has an embedding of {embedding} numbers according to {CONFIG}, but all its tensors have only "
-            f"{numbers}; download it again",
+            f"{numbers}; download it again"
         )
 
 
@@ -158,25 +149,24 @@ def _read_config(config: Mapping[str, Any], path: Path) -> tuple[Architecture, F
     try:
         if not isinstance(names, list) or not names or not isinstance(names[0], str):
             raise CannotImport(
-                "unsupported-architecture",
-                f"architectures={names!r} must be a list with the name of an architecture; supported: "
-                f"{', '.join(sorted(registry.by_name()))}",
+                f"must be a list with the name of an architecture; supported: {', '.join(sorted(registry.by_name()))}",
+                "architectures",
+                names,
             )
         architecture = registry.find(names[0])
         return architecture, architecture.read_config(config), architecture.read_token_ids(config)
     except GlasshouseError as error:
-        raise CannotImport(error.code, f"{path}: {error}") from None
+        raise CannotImport(f"{path}: {error}") from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         document = kept_json.read(path)
     except (OSError, ValueError) as error:
-        raise CannotImport("not-json", f"{path} is not JSON: {error}; download or export it again") from None
+        raise CannotImport(f"{path} is not JSON: {error}; download or export it again") from None
     if not isinstance(document, dict):
         raise CannotImport(
-            "not-json",
-            f"{path} contains {with_article(type(document).__name__)} instead of a JSON object; download or export it again",
+            f"{path} contains {with_article(type(document).__name__)} instead of a JSON object; download or export it again"
         )
     return document
 
@@ -189,36 +179,28 @@ def _read_tensors(directory: Path) -> Tensors:
         return _read_shards(directory)
     if pickles := sorted(path.name for pattern in PICKLES for path in directory.glob(pattern)):
         raise CannotImport(
-            "pickle-refused",
             f"{directory} has its weights in {', '.join(pickles)}; pickles are never opened, because they can run any code. "
             f'If you trust the file, convert it with: python -c "import torch; from safetensors.torch import '
             f"save_file; weights = torch.load('{pickles[0]}', weights_only=True); save_file({{name: tensor.clone("
-            f"memory_format=torch.contiguous_format) for name, tensor in weights.items()}}, '{WEIGHTS}')\"",
+            f"memory_format=torch.contiguous_format) for name, tensor in weights.items()}}, '{WEIGHTS}')\""
         )
-    raise CannotImport("no-weights", f"{directory} has no weights: neither {WEIGHTS} nor {INDEX} exists; download it again")
+    raise CannotImport(f"{directory} has no weights: neither {WEIGHTS} nor {INDEX} exists; download it again")
 
 
 def _read_shards(directory: Path) -> Tensors:
     index = directory / INDEX
     file_of_tensor = _read_json(index).get("weight_map")
     if not isinstance(file_of_tensor, dict) or not all(isinstance(file, str) for file in file_of_tensor.values()):
-        raise CannotImport(
-            "bad-index", f"{index} has no weight_map that gives the file of every tensor; download or export it again"
-        )
+        raise CannotImport(f"{index} has no weight_map that gives the file of every tensor; download or export it again")
     tensors: Tensors = {}
     for file in sorted(set(file_of_tensor.values())):
         path = file_limits.file_within(directory, file, index)
         if not path.is_file():
-            raise CannotImport(
-                "missing-file", f"{directory} lacks {file!r}, one of the files that {INDEX} lists; download it again"
-            )
+            raise CannotImport(f"{directory} lacks {file!r}, one of the files that {INDEX} lists; download it again")
         tensors |= _load(path)
     for name, file in file_of_tensor.items():
         if name not in tensors:
-            raise CannotImport(
-                "missing-tensor",
-                f"{directory} lacks the tensor {name!r}, which {INDEX} says is in {file}; download it again",
-            )
+            raise CannotImport(f"{directory} lacks the tensor {name!r}, which {INDEX} says is in {file}; download it again")
     return tensors
 
 
@@ -228,9 +210,7 @@ def _load(path: Path) -> Tensors:
         file_limits.check_memory(path, _number_count(path))
         return checkpoint.load_tensors(path)
     except (RunError, ValueError, OSError, KeyError, TypeError, AttributeError) as error:
-        raise CannotImport(
-            "damaged-checkpoint", f"{path} is not a whole safetensors file ({error}); download or export it again"
-        ) from None
+        raise CannotImport(f"{path} is not a whole safetensors file ({error}); download or export it again") from None
 
 
 def _number_count(path: Path) -> int:
@@ -249,12 +229,12 @@ def _number_count(path: Path) -> int:
 def export(run: Run, output: Path) -> None:
     """Write a run as a directory that `transformers` loads. The run's spec determines the architecture."""
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise CannotExport("output-exists", f"{output} exists already; choose another directory, or delete it")
+        raise CannotExport(f"{output} exists already; choose another directory, or delete it")
     context, vocabulary, facts = run.spec.data.context, run.vocabulary, run.facts
     try:
         architecture, model = registry.find_for_export(run.spec.model, context, vocabulary, facts.get("architecture", ""))
     except registry.NoFittingArchitecture as error:
-        raise CannotExport(error.code, f"{run.name} cannot be exported: {error}; {_remedy(run, error.changes)}") from None
+        raise CannotExport(f"{run.name} cannot be exported: {error}; {_remedy(run, error.changes)}") from None
     ours = {name: tensor.detach().float().cpu() for name, tensor in run.model.state_dict().items()}
     for name, shape in imported_model.tensor_shapes(model, vocabulary, context).items():
         if name not in ours:  # a weight that only the exported architecture has; zeros leave the function unchanged
@@ -288,12 +268,10 @@ def export(run: Run, output: Path) -> None:
                     written["model_input_names"].append("token_type_ids")
                 atomic_files.write_json(temporary / "tokenizer_config.json", written)
     except FileExistsError:
-        raise CannotExport(
-            "output-exists", f"{output} was created by another program during the export; choose another directory"
-        ) from None
+        raise CannotExport(f"{output} was created by another program during the export; choose another directory") from None
     except OSError as error:
         raise CannotExport(
-            "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
+            f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
         ) from None
 
 

@@ -64,7 +64,7 @@ def check_spec(model: ModelSpec, context: int, origin: str) -> None:
         spec_files.checked(Spec(data=DataSpec(context=context), model=model))
         models.check(model, context)
     except SpecError as error:
-        raise CannotImport(error.code, f"{origin} cannot be imported: {error}") from None
+        raise CannotImport(f"{origin} cannot be imported: {error}") from None
 
 
 def check_tokenizer(imported: ImportedModel) -> None:
@@ -78,12 +78,11 @@ def check_tokenizer(imported: ImportedModel) -> None:
         except MissingExtra:
             return  # the model can be imported even if the package that its tokenizer needs is not installed
         except GlasshouseError as error:
-            raise CannotImport(error.code, f"{imported.origin}: {str(error).replace(str(path), 'its tokenizer')}") from None
+            raise CannotImport(f"{imported.origin}: {str(error).replace(str(path), 'its tokenizer')}") from None
     if tokenizer.vocabulary > imported.vocabulary:
         raise CannotImport(
-            "tokenizer-does-not-fit",
             f"{imported.origin} has a tokenizer of {tokenizer.vocabulary} tokens, but a model of only "
-            f"{imported.vocabulary}; import it with the tokenizer of this model",
+            f"{imported.vocabulary}; import it with the tokenizer of this model"
         )
 
 

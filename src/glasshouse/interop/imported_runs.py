@@ -56,8 +56,7 @@ def _imported(source: str, path: Path, stem: str) -> RunFolder:
                 progress_bar.say(f"imported {source} into {folder}")
     except OSError as error:
         raise CannotImport(
-            "cannot-write-cache",
-            f"cannot import {source} into {folder}: {error.strerror or error}; free some space, or set GLASSHOUSE_CACHE",
+            f"cannot import {source} into {folder}: {error.strerror or error}; free some space, or set GLASSHOUSE_CACHE"
         ) from None
     return RunFolder(folder)
 

@@ -118,15 +118,11 @@ def read_header(path: Path) -> Header:
     """The sizes of a model. Impossible sizes, or a file that is not exactly as long as they require, are an error."""
     content, length = _read_bytes(path, HEADER.size), _file_size(path)
     if len(content) < HEADER.size:
-        raise CannotImport(
-            "not-llama2c",
-            f"{path} is not a llama2.c model: it has {length} bytes, less than a header; check the path",
-        )
+        raise CannotImport(f"{path} is not a llama2.c model: it has {length} bytes, less than a header; check the path")
     if struct.unpack_from("<I", content)[0] == _VERSIONED_MAGIC:
         raise CannotImport(
-            "unsupported-llama2c",
             f"{path} is a llama2.c model of version {struct.unpack_from('<i', content, 4)[0]}, and only version 0 is "
-            "supported; export it again with: python export.py --version 0",
+            "supported; export it again with: python export.py --version 0"
         )
     width, hidden, layers, heads, key_value_heads, vocabulary, context = HEADER.unpack_from(content)
     # A negative vocabulary means that the output matrix is not tied to the embedding.
@@ -136,23 +132,20 @@ def read_header(path: Path) -> Header:
     for name, size in sizes.items():
         if not 0 < size < _MAX_SIZE:
             raise CannotImport(
-                "not-llama2c",
-                f"{path} is not a llama2.c model: {name}={size} in its header is not a possible size; check the path",
+                f"{path} is not a llama2.c model: {name}={size} in its header is not a possible size; check the path"
             )
     if width % heads or heads % key_value_heads or header.head_width % 2:
         raise CannotImport(
-            "not-llama2c",
             f"{path} is not a llama2.c model: its header has dim={width}, n_heads={heads}, n_kv_heads={key_value_heads}, "
-            "but n_kv_heads must divide n_heads, and n_heads must divide dim into even head widths; check the path",
+            "but n_kv_heads must divide n_heads, and n_heads must divide dim into even head widths; check the path"
         )
     expected = HEADER.size + 4 * header.number_count
     if length != expected:
         listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
         problem = "too short" if length < expected else "too long"
         raise CannotImport(
-            "damaged-llama2c",
             f"{path} is {problem}: its header ({listing}) requires {expected} bytes, but it has {length}; "
-            "download or export it again",
+            "download or export it again"
         )
     return header
 
@@ -171,24 +164,21 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
             texts.append(piece.decode("utf-8"))
         except (struct.error, ValueError) as error:
             raise CannotImport(
-                "tokenizer-does-not-fit",
                 f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: piece {id} cannot be read "
-                f"({error}); {remedy}",
+                f"({error}); {remedy}"
             ) from None
         scores.append(score)
         position += _PIECE_HEADER.size + length
     if position != _file_size(path):
         raise CannotImport(
-            "tokenizer-does-not-fit",
             f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: {_file_size(path) - position} bytes "
-            f"follow its last piece; {remedy}",
+            f"follow its last piece; {remedy}"
         )
     byte_pieces = texts[FIRST_BYTE_ID : FIRST_BYTE_ID + 256]
     if vocabulary < FIRST_BYTE_ID + 256 or byte_pieces != [f"<0x{byte:02X}>" for byte in range(256)]:
         raise CannotImport(
-            "not-llama2c",
             f"{path} is not a llama2.c tokenizer: its pieces {FIRST_BYTE_ID} to {FIRST_BYTE_ID + 255} are not the 256 byte "
-            "pieces; check the path",
+            "pieces; check the path"
         )
     types = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * (vocabulary - FIRST_BYTE_ID - 256)]
     # llama2.c stores the pieces as it prints them: special tokens between line breaks, and spaces as they are.
@@ -245,9 +235,7 @@ def _find_tokenizer(path: Path, vocabulary: int) -> Path:
         if candidate.is_file():
             return candidate
     names = " nor ".join(candidate.name for candidate in candidates)
-    raise CannotImport(
-        "missing-file", f"the directory of {path} has neither {names}; put the tokenizer there, or give it with --tokenizer"
-    )
+    raise CannotImport(f"the directory of {path} has neither {names}; put the tokenizer there, or give it with --tokenizer")
 
 
 def _file_size(path: Path) -> int:
@@ -260,4 +248,4 @@ def _read_bytes(path: Path, most: int) -> bytes:
         with open(path, "rb") as file:
             return file.read(min(most, _file_size(path)))
     except OSError as error:
-        raise CannotImport("unreadable-file", f"cannot read {path}: {error.strerror}; check the path") from None
+        raise CannotImport(f"cannot read {path}: {error.strerror}; check the path") from None

@@ -59,16 +59,14 @@ def _run_in_subprocess(path: Path, requests: list[dict[str, Any]]) -> list[dict[
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtra("xllamacpp", "running llama.cpp")
     if not path.is_file():
-        raise GlasshouseError("missing-file", f"the GGUF file {path} does not exist; check the path")
+        raise GlasshouseError(f"the GGUF file {path} does not exist; check the path")
     job = json.dumps({"path": str(path.resolve()), "requests": requests})
     command = [sys.executable, "-P", "-m", __name__]
     process = subprocess.run(command, input=job, capture_output=True, text=True, encoding="utf-8", check=False)
     if process.returncode:
         lines = [line.strip() for line in process.stderr.splitlines() if line.strip()]
         reason = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it printed nothing")
-        raise GlasshouseError(
-            "llama-cpp-failed", f"llama.cpp cannot run {path}: {reason} (exit status {process.returncode})"
-        )
+        raise GlasshouseError(f"llama.cpp cannot run {path}: {reason} (exit status {process.returncode})")
     return json.loads(process.stdout)
 
 

@@ -48,10 +48,10 @@ def export(run: Run, output: Path) -> None:
             if tokenizer := exported_tokenizer.document(run):
                 atomic_files.write_json(temporary / TOKENIZER, tokenizer)
     except FileExistsError:
-        raise CannotExport("output-exists", f"{output} exists already; choose another directory, or delete it") from None
+        raise CannotExport(f"{output} exists already; choose another directory, or delete it") from None
     except OSError as error:
         raise CannotExport(
-            "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
+            f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
         ) from None
 
 
@@ -126,9 +126,8 @@ def _write(run: Run, model: _Graph, path: Path) -> None:
     except torch.onnx.errors.OnnxExporterError as error:
         reason = str(error).split("## Exception summary")[-1].strip().split("\n")[0]
         raise CannotExport(
-            "no-onnx-operator",
             f"{run.name} cannot be exported: torch.onnx cannot translate a part of this model ({reason}); train a model "
-            "with other parts, or share the run folder itself",
+            "with other parts, or share the run folder itself"
         ) from None
     assert program is not None
     program.model.metadata_props.update(_metadata(run))
@@ -168,10 +167,9 @@ def _check_outputs(run: Run, path: Path) -> None:
         if ours.shape != theirs.shape or not np.allclose(theirs, ours, rtol=TOLERANCE, atol=TOLERANCE):
             difference = np.abs(theirs - ours).max() if ours.shape == theirs.shape else "their shape"
             raise CannotExport(
-                "export-differs",
                 f"{run.name} in onnxruntime must give the outputs of the run to {TOLERANCE:g}, but for {batch} texts of "
                 f"{length} tokens they differ by {difference}; the file was deleted; please report this with the run's "
-                "spec.toml",
+                "spec.toml"
             )
 
 

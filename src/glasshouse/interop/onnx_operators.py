@@ -37,8 +37,7 @@ def with_recurrence_nodes(model: nn.Module) -> nn.Module:
         if isinstance(cell, Cell):
             if type(cell) not in GATES | ACTIVATIONS:
                 raise CannotExport(
-                    "no-onnx-operator",
-                    f"ONNX has no operator for the recurrent cell {type(cell).__name__}; train with model.cell=lstm or gru",
+                    f"ONNX has no operator for the recurrent cell {type(cell).__name__}; train with model.cell=lstm or gru"
                 )
             cell.kernel = partial(_node, type(cell))  # type: ignore[misc]
     return model

@@ -26,16 +26,14 @@ def model_directory(name: str) -> Path:
         return directories[0]
     if directories:
         found = ", ".join(f"{PACKAGE}{package}/{directory.relative_to(root)}" for directory in directories)
-        raise CannotImport("several-models", f"the package {package!r} has several models; choose one of: {found}")
+        raise CannotImport(f"the package {package!r} has several models; choose one of: {found}")
     if pickles := sorted(path.name for pattern in PICKLES for path in (root / folder).rglob(pattern)):
         raise CannotImport(
-            "pickle-refused",
             f"the package {name!r} has no {WEIGHTS}, only {', '.join(pickles[:3])}; pickles are never opened, because they "
-            "can run any code; choose a package with safetensors",
+            "can run any code; choose a package with safetensors"
         )
     raise CannotImport(
-        "no-weights",
-        f"the package {name!r} has no folder with {CONFIG} and {WEIGHTS}; choose a package that holds a Hugging Face model",
+        f"the package {name!r} has no folder with {CONFIG} and {WEIGHTS}; choose a package that holds a Hugging Face model"
     )
 
 
@@ -46,8 +44,7 @@ def _package_folder(name: str) -> Path:
     spec = importlib.util.find_spec(module) if re.fullmatch(r"[A-Za-z_]\w*", module) else None
     if spec is None or not spec.submodule_search_locations:
         raise CannotImport(
-            "unknown-package",
             f"there is no installed package {name!r} with files of its own; install it with: pip install {name}, "
-            "or give the path of a model directory",
+            "or give the path of a model directory"
         )
     return Path(next(iter(spec.submodule_search_locations)))

@@ -59,8 +59,7 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     tokens = min(TOKENS, run.spec.data.context - max(len(run.new_completion(prompt).prompt_tokens) for prompt in PROMPTS))
     if tokens < 1:
         raise CannotExport(
-            "context-too-short",
-            f"data.context={run.spec.data.context} leaves no room to continue a prompt; use a run with a longer context",
+            "leaves no room to continue a prompt; use a run with a longer context", "data.context", run.spec.data.context
         )
     theirs = llama_cpp.greedy_in_llama_cpp(path, list(PROMPTS), tokens)
     ours = [

@@ -45,16 +45,14 @@ def to_tokenizer_json(pieces: ScoredPieces) -> dict[str, Any]:
     texts, types = pieces.texts, pieces.types
     if long := next((text for text in texts if len(text) > LONGEST_PIECE), ""):
         raise CannotImport(
-            "piece-too-long",
             f"the vocabulary contains a piece of {len(long):,} letters, and at most {LONGEST_PIECE:,} are possible; "
-            "give another tokenizer",
+            "give another tokenizer"
         )
     if len(set(texts)) < len(texts):
         duplicate, _ = Counter(texts).most_common(1)[0]
         raise CannotImport(
-            "piece-twice",
             f"the vocabulary contains the piece {duplicate!r} twice, but every piece of a tokenizer.json is unique; "
-            "give another tokenizer",
+            "give another tokenizer"
         )
     unknown = next((text for text, piece_type in zip(texts, types, strict=True) if piece_type == UNKNOWN), None)
     model = {
@@ -138,9 +136,7 @@ def from_tokenizer_json(
 
 
 def _cannot_export(reason: str) -> CannotExport:
-    return CannotExport(
-        "tokenizer-does-not-fit", f"llama.cpp has no tokenizer that gives the same ids as this tokenizer.json: {reason}"
-    )
+    return CannotExport(f"llama.cpp has no tokenizer that gives the same ids as this tokenizer.json: {reason}")
 
 
 def _merges(pieces: ScoredPieces) -> list[list[str]]:

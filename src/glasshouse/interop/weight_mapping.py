@@ -115,8 +115,7 @@ def import_tensors(
     for name in theirs:
         if name not in known and not any(fnmatchcase(name, pattern) for pattern in ignored):
             raise CannotImport(
-                "unknown-tensor",
-                f"{where} has a tensor {name!r} that its architecture does not have; check that weights and config match",
+                f"{where} has a tensor {name!r} that its architecture does not have; check that weights and config match"
             )
     ours: Tensors = {}
     for mapping in mappings:
@@ -124,22 +123,19 @@ def import_tensors(
         names = ", ".join(f"{tensor.name!r} {tuple(theirs[tensor.name].shape)}" for tensor in mapping.theirs)
         if len({tuple(piece.shape[1:]) for piece in pieces}) > 1:
             raise CannotImport(
-                "wrong-tensor-shape",
-                f"{where}: {names} have rows of different lengths and cannot be concatenated; check the config",
+                f"{where}: {names} have rows of different lengths and cannot be concatenated; check the config"
             )
         whole = torch.cat(pieces) if len(pieces) > 1 else pieces[0]
         expected = tuple(shapes[mapping.ours])
         if tuple(whole.shape) != expected:
             raise CannotImport(
-                "wrong-tensor-shape",
-                f"{where}: {names} becomes shape {tuple(whole.shape)}, but the model needs {expected}; check the config",
+                f"{where}: {names} becomes shape {tuple(whole.shape)}, but the model needs {expected}; check the config"
             )
         ours[mapping.ours] = whole.to(torch.float32).contiguous()
         if wrong := int((~torch.isfinite(ours[mapping.ours])).sum()):
             raise CannotImport(
-                "weights-not-finite",
                 f"{where}: {names} must hold finite numbers, and {wrong:,} of its {whole.numel():,} values are NaN or "
-                "infinite in float32; download or export it again",
+                "infinite in float32; download or export it again"
             )
     return ours
 
@@ -147,18 +143,15 @@ def import_tensors(
 def _converted(tensor: TheirTensor, theirs: Mapping[str, Tensor], where: str) -> Tensor:
     """One of their tensors in our layout."""
     if tensor.name not in theirs:
-        raise CannotImport("missing-tensor", f"{where} lacks the tensor {tensor.name!r}; download or export it again")
+        raise CannotImport(f"{where} lacks the tensor {tensor.name!r}; download or export it again")
     shape = tuple(theirs[tensor.name].shape)
     try:
         converted = tensor.transform.to_ours(theirs[tensor.name])
     except (RuntimeError, IndexError) as error:
-        raise CannotImport(
-            "wrong-tensor-shape", f"{where}: {tensor.name!r} has shape {shape}, which does not fit the model: {error}"
-        ) from None
+        raise CannotImport(f"{where}: {tensor.name!r} has shape {shape}, which does not fit the model: {error}") from None
     if tensor.rows is not None and tuple(converted.shape[:1]) != (tensor.rows,):
         raise CannotImport(
-            "wrong-tensor-shape",
-            f"{where}: {tensor.name!r} has shape {shape}, but the model needs {tensor.rows} rows; check the config",
+            f"{where}: {tensor.name!r} has shape {shape}, but the model needs {tensor.rows} rows; check the config"
         )
     return converted
 

@@ -61,9 +61,7 @@ class ClusterHardware:
         """The hardware that a TOML table describes. Errors name its file `where`."""
         kinds: dict[str, type] = {field.name: type(field.default) for field in fields(cls)}
         if not isinstance(table, dict):
-            raise LaunchError(
-                "bad-cluster-file", f"hardware={table!r} in {where} must be a table; write [hardware] above it"
-            )
+            raise LaunchError(f"in {where} must be a table; write [hardware] above it", "hardware", table)
         check_lines(table, kinds, f"the table [hardware] in {where}")
         hardware = cls(**{name: kinds[name](value) for name, value in table.items()})
         hardware._check(where)
@@ -83,10 +81,7 @@ class ClusterHardware:
             )
             most = 1.0 if field.name in SHARES else math.inf
             if not (value > 0 or (value == 0 and field.name in MAY_BE_ZERO)) or value > most or value == math.inf:
-                raise LaunchError(
-                    "bad-cluster-setting",
-                    f"{field.name}={value:g} in [hardware] in {where} is not {rule}; correct this line",
-                )
+                raise LaunchError(f"{field.name}={value:g} in [hardware] in {where} is not {rule}; correct this line")
 
 
 def check_lines(table: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> None:
@@ -94,13 +89,12 @@ def check_lines(table: Mapping[str, Any], kinds: Mapping[str, type], where: str)
     for name, value in table.items():
         if name not in kinds:
             raise LaunchError(
-                "bad-cluster-file",
                 f"{where} has an unknown line {name!r}{catalogue.did_you_mean(name, kinds)}; the lines are: "
-                f"{', '.join(kinds)}",
+                f"{', '.join(kinds)}"
             )
         types, wanted = TYPES[kinds[name]]
         if type(value) not in types or (kinds[name] is tuple and not all(isinstance(line, str) for line in value)):
-            raise LaunchError("bad-cluster-file", f"{name}={value!r} in {where} must be {wanted}")
+            raise LaunchError(f"in {where} must be {wanted}", name, value)
 
 
 def shape_of(text: str) -> tuple[int, int]:
@@ -108,7 +102,6 @@ def shape_of(text: str) -> tuple[int, int]:
     found = _SHAPE.fullmatch(text.strip())
     if not found or 0 in (shape := (int(found[1]), int(found[2]))):
         raise LaunchError(
-            "bad-cluster-shape",
-            f"{text!r} is not a number of nodes and of GPUs in each, both at least 1; write for example --cluster 8x8",
+            f"{text!r} is not a number of nodes and of GPUs in each, both at least 1; write for example --cluster 8x8"
         )
     return shape

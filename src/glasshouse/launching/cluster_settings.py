@@ -90,23 +90,20 @@ class ClusterSettings:
     def _check(self) -> None:
         for name, least in (("nodes", 1), ("gpus_per_node", 0), ("cpus_per_task", 0), ("processes_per_node", 0)):
             if (value := getattr(self, name)) < least:
-                raise LaunchError("bad-cluster-setting", f"{name}={value} is less than {least}; choose at least {least}")
+                raise LaunchError(f"is less than {least}; choose at least {least}", name, value)
         for name, least in (("jobs", 0), ("save_seconds", 1)):
             if (value := getattr(self, name)) < least:
-                raise LaunchError("bad-cluster-setting", f"{name}={value} is less than {least}; choose at least {least}")
+                raise LaunchError(f"is less than {least}; choose at least {least}", name, value)
         for name in ("partition", "account", "time", "memory", *(() if not self.sbatch else ("sbatch",))):
             value = getattr(self, name)
             for text in (value,) if isinstance(value, str) else value:
                 if "\n" in text or (isinstance(value, str) and re.search(r"\s", text)):
-                    raise LaunchError(
-                        "bad-cluster-setting", f"{name}={text!r} is not one word; write it without spaces and line breaks"
-                    )
+                    raise LaunchError("is not one word; write it without spaces and line breaks", name, text)
         if self.time and seconds_of(self.time) <= self.save_seconds + SIGNAL_SECONDS:
             raise LaunchError(
-                "time-too-short",
                 f"a time limit of {self.time} leaves no time to train, because a run is told to save {self.save_seconds} to "
                 f"{self.save_seconds + SIGNAL_SECONDS} seconds before; choose a longer --time, or a smaller save_seconds in "
-                "the cluster file",
+                "the cluster file"
             )
 
 
@@ -114,8 +111,7 @@ def seconds_of(time: str) -> int:
     """The seconds of a time limit as Slurm writes it: 90, 90:00, 1:30:00, 2-0, 2-12:30."""
     if not (parts := _TIME.fullmatch(time.strip())):
         raise LaunchError(
-            "bad-time",
-            f"{time!r} is not a time limit; write minutes, hours:minutes:seconds or days-hours, such as 90, 1:30:00 or 2-12",
+            f"{time!r} is not a time limit; write minutes, hours:minutes:seconds or days-hours, such as 90, 1:30:00 or 2-12"
         )
     numbers = [int(part) for part in (parts["first"], parts["second"], parts["third"]) if part is not None]
     if parts["days"] is not None:
@@ -131,8 +127,7 @@ def find_file() -> Path | None:
     if named := os.environ.get("GLASSHOUSE_CLUSTER"):
         if not Path(named).is_file():
             raise LaunchError(
-                "no-cluster-file",
-                f"GLASSHOUSE_CLUSTER={named} is not a file; write one with: glasshouse sbatch --example > {named}",
+                f"GLASSHOUSE_CLUSTER={named} is not a file; write one with: glasshouse sbatch --example > {named}"
             )
         return Path(named)
     places, home = [Path(FILE)], user_paths.home()
@@ -155,7 +150,7 @@ def read(path: Path) -> ClusterSettings:
         table = toml_text.read(path)
     except (OSError, ValueError) as error:
         problem = f"the cluster file {path} cannot be read: {error}; correct or delete it"
-        raise LaunchError("bad-cluster-file", problem) from None
+        raise LaunchError(problem) from None
     hardware = ClusterHardware.from_table(table.pop("hardware", {}), f"the cluster file {path}")
     kinds = {line.name: type(line.default) for line in fields(ClusterSettings) if line.name != "hardware"}
     check_lines(table, kinds, f"the cluster file {path}")

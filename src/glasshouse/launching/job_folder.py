@@ -84,7 +84,7 @@ class JobFolder:
             return JobRecord(**{**table, "command": tuple(table["command"])})
         except (OSError, ValueError) as error:
             raise LaunchError(
-                "not-a-job", f"{self.path} is not a job folder: its {FILE} cannot be read ({error}); delete the folder"
+                f"{self.path} is not a job folder: its {FILE} cannot be read ({error}); delete the folder"
             ) from None
 
     def tasks(self) -> list[Any]:
@@ -93,7 +93,7 @@ class JobFolder:
         try:
             found = kept_json.read(file, list[Any]) if file.exists() else []
         except (OSError, ValueError) as error:
-            raise LaunchError("not-a-job", f"{file} cannot be read ({error}); submit the study again") from None
+            raise LaunchError(f"{file} cannot be read ({error}); submit the study again") from None
         return list(found)
 
     def parts(self) -> tuple[int, int] | None:
@@ -147,7 +147,7 @@ def create(name: str) -> JobFolder:
             continue  # another process took the name
         except OSError as error:
             raise LaunchError(
-                "cannot-write", f"cannot create the job folder {path}: {error}; set GLASSHOUSE_JOBS to another folder"
+                f"cannot create the job folder {path}: {error}; set GLASSHOUSE_JOBS to another folder"
             ) from None
         else:
             return JobFolder(path)
@@ -179,7 +179,7 @@ def find(name: str | os.PathLike[str]) -> JobFolder:
     for path in (root() / name, Path(name)):
         if (path / FILE).is_file() or (path / TASKS).is_file():
             return JobFolder(path.absolute())
-    raise LaunchError("no-such-job", f"there is no job {str(name)!r} in {root()}; list the jobs with: glasshouse jobs")
+    raise LaunchError(f"there is no job {str(name)!r} in {root()}; list the jobs with: glasshouse jobs")
 
 
 def all_jobs() -> list[JobFolder]:

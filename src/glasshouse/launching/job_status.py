@@ -12,7 +12,7 @@ from glasshouse.launching.slurm import QueuedJob
 from glasshouse.records import metric_log
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
-from glasshouse.specs.errors import GlasshouseError, LaunchError
+from glasshouse.specs.errors import GlasshouseError, NoSlurm
 
 COMPLETED, FAILED, ENDED = "completed", "failed", "ended"
 
@@ -40,9 +40,7 @@ def read_all() -> list[JobStatus]:
         return []
     try:
         queue = slurm.jobs()
-    except LaunchError as error:
-        if error.code != "no-slurm":
-            raise
+    except NoSlurm:
         queue = []  # on a machine without Slurm the folders still tell how it went
     return [status_of(job, queue) for job in jobs]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from glasshouse.launching.cluster_settings import ClusterSettings, seconds_of
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import LaunchError
+from glasshouse.specs.errors import LaunchError, NoSlurm
 
 # A controller that does not answer within this time is not waited for any longer.
 TIMEOUT = 60.0
@@ -61,9 +61,7 @@ def submit(script: Path, after: int = 0) -> int:
     # --parsable prints the number of the job, and after a semicolon the name of the cluster.
     number = printed.strip().splitlines()[-1].partition(";")[0] if printed.strip() else ""
     if not number.isdigit():
-        raise LaunchError(
-            "slurm-failed", f"sbatch printed {printed.strip()!r}, which is no number of a job; try sbatch {script}"
-        )
+        raise LaunchError(f"sbatch printed {printed.strip()!r}, which is no number of a job; try sbatch {script}")
     return int(number)
 
 
@@ -119,15 +117,13 @@ def check(settings: ClusterSettings) -> None:
             return  # without a default, sbatch itself says what it needs
         names = [one.name for one in known]
         raise LaunchError(
-            "unknown-partition",
             f"there is no partition {settings.partition!r}{catalogue.did_you_mean(settings.partition, names)}; the "
-            f"partitions of this cluster are: {', '.join(names)}",
+            f"partitions of this cluster are: {', '.join(names)}"
         )
     if settings.time and partition.seconds and seconds_of(settings.time) > partition.seconds:
         raise LaunchError(
-            "time-over-limit",
             f"a time limit of {settings.time} is above that of the partition {partition.name}, {partition.seconds // 60} "
-            "minutes; choose a shorter --time: a job that reaches it saves, and goes on in the queue",
+            "minutes; choose a shorter --time: a job that reaches it saves, and goes on in the queue"
         )
     cores = max(settings.cpus_per_task, settings.processes_on_a_node)
     for what, asked, most, remedy in (
@@ -136,9 +132,7 @@ def check(settings: ClusterSettings) -> None:
         ("cores on a node", cores, partition.cores, "choose fewer processes or CPUs per node, or another --partition"),
     ):
         if asked > most:
-            raise LaunchError(
-                "not-on-this-partition", f"{asked} {what} are more than the {most} of partition {partition.name}; {remedy}"
-            )
+            raise LaunchError(f"{asked} {what} are more than the {most} of partition {partition.name}; {remedy}")
 
 
 def _call(program: str, *arguments: str) -> str:
@@ -146,23 +140,20 @@ def _call(program: str, *arguments: str) -> str:
     try:
         done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except FileNotFoundError:
-        raise LaunchError(
-            "no-slurm",
+        raise NoSlurm(
             f"this machine has no {program} on its path, so it cannot submit jobs to Slurm; run the command on a login node "
-            "of the cluster (perhaps after `module load slurm`), or without --on slurm",
+            "of the cluster (perhaps after `module load slurm`), or without --on slurm"
         ) from None
     except subprocess.TimeoutExpired:
         raise LaunchError(
-            "slurm-silent",
-            f"{program} has not answered for {TIMEOUT:.0f} seconds; ask `sinfo` whether Slurm is up, and retry",
+            f"{program} has not answered for {TIMEOUT:.0f} seconds; ask `sinfo` whether Slurm is up, and retry"
         ) from None
     if done.returncode and any(sign in done.stderr for sign in NO_CLUSTER):
         raise LaunchError(
-            "no-cluster",
             f"Slurm's programs are installed here, but {program} finds no cluster that answers; run the command on a login "
-            "node of the cluster, ask `sinfo` whether Slurm is up, or leave out --on slurm",
+            "node of the cluster, ask `sinfo` whether Slurm is up, or leave out --on slurm"
         )
     if done.returncode:
         said = " ".join(line.removeprefix(f"{program}: ").removeprefix("error: ") for line in done.stderr.splitlines())
-        raise LaunchError("slurm-failed", f"{program} refused: {said.strip() or f'exit status {done.returncode}'}")
+        raise LaunchError(f"{program} refused: {said.strip() or f'exit status {done.returncode}'}")
     return done.stdout

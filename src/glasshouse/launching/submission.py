@@ -66,7 +66,6 @@ def refuse_second(request: JobRequest) -> None:
         same = record.work == request.work if request.work else record.command == tuple(request.arguments)
         if same and (record.id, record.name) in active and str(job.path) != job_folder.inside():
             raise LaunchError(
-                "already-queued",
                 f"{request.name} is in the queue already, as job {record.id}; follow it with `glasshouse jobs`, or stop it "
-                f"with: glasshouse cancel {request.name}",
+                f"with: glasshouse cancel {request.name}"
             )

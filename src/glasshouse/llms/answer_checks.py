@@ -128,4 +128,4 @@ def _check_types(where: str, kind: str, expected: Any, options: Mapping[str, Any
 
 
 def _bad(where: str, rule: str, remedy: str) -> GlasshouseError:
-    return GlasshouseError("bad-questions", f"{where}: {rule}; {remedy}")
+    return GlasshouseError(f"{where}: {rule}; {remedy}")

@@ -46,7 +46,7 @@ class GridOptions:
     def __post_init__(self) -> None:
         Options(self.max_tokens, self.temperature, self.top_p)
         if self.repeats < 1:
-            raise GlasshouseError("bad-option", f"repeats={self.repeats} is below the minimum; choose 1 or more")
+            raise GlasshouseError("is below the minimum; choose 1 or more", "repeats", self.repeats)
 
 
 @dataclass(frozen=True)
@@ -77,18 +77,17 @@ class AnswerGrid:
         device: str = "auto",
     ) -> None:
         if not models:
-            raise GlasshouseError("no-models", "a grid needs at least one model; name them with --models a,b,c")
+            raise GlasshouseError("a grid needs at least one model; name them with --models a,b,c")
         names = [model.name for model in models]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise GlasshouseError("bad-option", f"models has {twice!r} twice; name each model once")
+            raise GlasshouseError(f"models has {twice!r} twice; name each model once")
         self.questions, self.models, self.options, self.title = tuple(questions), tuple(models), options, title
         self._opened = {model.name: model.open(device) for model in models}
         self.identities = {name: model.identity() for name, model in self._opened.items()}
         if self.size > MOST_CELLS:
             raise GlasshouseError(
-                "too-many-answers",
                 f"{len(self.questions)} questions, {len(models)} models and {options.repeats:,} repeats are {self.size:,} "
-                f"answers, and a grid has at most {MOST_CELLS:,}; choose fewer repeats",
+                f"answers, and a grid has at most {MOST_CELLS:,}; choose fewer repeats"
             )
         design = self._design()
         self.folder = folder or FOLDER / f"{title}-{_digest(design, 4).hex()}"

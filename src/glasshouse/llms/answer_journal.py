@@ -52,14 +52,12 @@ class AnswerJournal:
         self.answers: dict[tuple[str, str, int], GridAnswer] = {}
         self._file: JournalFile | None = None
         if folder.exists() and not folder.is_dir():
-            raise GlasshouseError("file-not-folder", f"{folder} is a file; name a folder with --output")
+            raise GlasshouseError(f"{folder} is a file; name a folder with --output")
         asked = json.loads(json.dumps(design))
         if (folder / DESIGN).exists():
             self._compare(asked)
         elif folder.exists() and any(folder.iterdir()):
-            raise GlasshouseError(
-                "not-a-grid", f"{folder} holds other files and no grid; name a new or an empty folder with --output"
-            )
+            raise GlasshouseError(f"{folder} holds other files and no grid; name a new or an empty folder with --output")
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / DESIGN).exists():
             atomic_files.write_json(folder / DESIGN, asked)
@@ -71,7 +69,7 @@ class AnswerJournal:
             found = kept_json.read(self.folder / DESIGN, dict[str, Any])
         except (OSError, ValueError) as error:
             raise GlasshouseError(
-                "damaged-grid", f"{self.folder / DESIGN} is damaged ({error}); name another folder with --output"
+                f"{self.folder / DESIGN} is damaged ({error}); name another folder with --output"
             ) from None
         changed = [name for name in asked if found.get(name) != asked[name]]
         if "options" in changed and isinstance(found.get("options"), dict):
@@ -84,9 +82,8 @@ class AnswerJournal:
             ]
         if changed:
             raise GlasshouseError(
-                "other-grid",
                 f"{self.folder} holds the answers of another grid; different are: {', '.join(changed)}; "
-                "name another folder with --output, or leave it out",
+                "name another folder with --output, or leave it out"
             )
 
     def _read(self) -> None:

@@ -49,9 +49,9 @@ class ChatSession:
         room = self.model.context - self.options.max_tokens
         if self.model.context and room <= 0:
             raise GlasshouseError(
-                "no-room-for-answer",
-                f"max_tokens={self.options.max_tokens} fills the context of {self.model.name}, which has "
-                f"{self.model.context} tokens; choose fewer",
+                f"fills the context of {self.model.name}, which has {self.model.context} tokens; choose fewer",
+                "max_tokens",
+                self.options.max_tokens,
             )
         sent = rest
         while self.model.context and len(sent) > 1 and self.model.chat_tokens([*start, *sent]) > room:
@@ -59,9 +59,8 @@ class ChatSession:
         self.dropped = len(rest) - len(sent)
         if self.model.context and (tokens := self.model.chat_tokens([*start, *sent])) > room:
             raise GlasshouseError(
-                "message-too-long",
                 f"the message has {tokens} tokens, and {self.model.name} takes {room} besides an answer of "
-                f"{self.options.max_tokens}; write a shorter one, or choose fewer --max-tokens",
+                f"{self.options.max_tokens}; write a shorter one, or choose fewer --max-tokens"
             )
         return [*start, *sent]
 

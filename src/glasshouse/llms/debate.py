@@ -40,27 +40,26 @@ class DebateOptions:
     def __post_init__(self) -> None:
         if not content_stems(self.topic):
             raise GlasshouseError(
-                "empty-topic", f"topic={self.topic!r} names nothing to argue about; write one, such as 'self-driving cars'"
+                "names nothing to argue about; write one, such as 'self-driving cars'", "topic", self.topic
             )
         if not self.models:
-            raise GlasshouseError("no-model", "a debate needs at least one model; name them with --models a,b")
+            raise GlasshouseError("a debate needs at least one model; name them with --models a,b")
         repeated = [name for name in dict.fromkeys(self.models) if self.models.count(name) > 1]
         if repeated:
-            raise GlasshouseError("repeated-model", f"{repeated[0]} is named twice; name each model once")
+            raise GlasshouseError(f"{repeated[0]} is named twice; name each model once")
         for name, value in (("points", self.points), ("rounds", self.rounds)):
             if value < 1:
-                raise GlasshouseError("bad-option", f"{name}={value} is below the minimum; choose 1 or more")
+                raise GlasshouseError("is below the minimum; choose 1 or more", name, value)
         if not self.temperatures or len(set(self.temperatures)) < len(self.temperatures):
             raise GlasshouseError(
-                "bad-option", f"temperatures={list(self.temperatures)} must be one or more different values, such as 0.2,0.7"
+                "must be one or more different values, such as 0.2,0.7", "temperatures", list(self.temperatures)
             )
         for temperature in self.temperatures:
             Options(self.max_tokens, temperature)
         if shared := set(content_stems(self.topic)) & set(content_stems(self.control_topic)):
             raise GlasshouseError(
-                "control-shares-words",
                 f"the control topic {self.control_topic!r} shares {min(shared)!r} with the topic {self.topic!r}, but it "
-                "must be about something else; choose another with --control-topic",
+                "must be about something else; choose another with --control-topic"
             )
 
 

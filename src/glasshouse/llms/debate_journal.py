@@ -104,22 +104,18 @@ class DebateJournal:
                     kept_schema.check(lines[-1], SCHEMAS.get(lines[-1]["kind"], DebateRecord))
             except ValueError as error:
                 raise GlasshouseError(
-                    "damaged-debate",
                     f"line {number} of {self.path} is damaged ({error}); delete that line if it is not the first, or start "
-                    "again with --output and a new folder",
+                    "again with --output and a new folder"
                 ) from None
         return lines
 
     def _check(self, header: Mapping[str, Any], found: object) -> None:
         if not isinstance(found, dict) or "format" not in found:
-            raise GlasshouseError(
-                "damaged-debate", f"{self.path} does not begin as a debate; name another folder with --output"
-            )
+            raise GlasshouseError(f"{self.path} does not begin as a debate; name another folder with --output")
         differing = [name for name in dict.fromkeys([*header, *found]) if header.get(name) != found.get(name)]
         if differing:
             name = differing[0]
             raise GlasshouseError(
-                "other-debate",
                 f"{self.path} holds a debate with {name}={found.get(name)!r}, not {header.get(name)!r}; repeat its options "
-                "to continue it, or name another folder with --output",
+                "to continue it, or name another folder with --output"
             )

@@ -108,8 +108,7 @@ class Journal:
         if lines := self._file.lines:
             if lines[0] != json.dumps(dict(key)):
                 raise GlasshouseError(
-                    "other-recovery",
-                    f"{path} holds the answers of another model or prompt; name another file with --journal",
+                    f"{path} holds the answers of another model or prompt; name another file with --journal"
                 )
             for line in lines[1:]:
                 try:
@@ -138,9 +137,9 @@ class Recovery:
         self, api: NextTokenAPI, prompt: str, top: int = 20, method: str | None = None, journal: Path | None = None
     ) -> None:
         if top < 1:
-            raise GlasshouseError("bad-option", f"top={top} is below the minimum; choose 1 or more")
+            raise GlasshouseError("is below the minimum; choose 1 or more", "top", top)
         if method is not None and method not in METHODS:
-            raise GlasshouseError("bad-option", f"method={method!r} is not known; choose one of: {', '.join(METHODS)}")
+            raise GlasshouseError(f"is not known; choose one of: {', '.join(METHODS)}", "method", method)
         self.api, self.prompt, self.top, self.method = api, prompt, top, method
         self.journal = Journal(
             journal,
@@ -157,9 +156,7 @@ class Recovery:
         """Two or three calls, all but the last of which are part of the recovery."""
         first = self._ask({})
         if not first.top:
-            raise GlasshouseError(
-                "no-log-probabilities", f"{self.api.name} shows no log-probabilities, so nothing can be recovered from it"
-            )
+            raise GlasshouseError(f"{self.api.name} shows no log-probabilities, so nothing can be recovered from it")
         unseen = self._unseen(first)
         if not unseen:
             return APIProbe(
@@ -171,9 +168,8 @@ class Recovery:
         after_bias = any(token in shown for token in group if token in unseen)
         if not after_bias and self._ask({unseen[0]: MOST_BIAS}).token != unseen[0]:
             raise GlasshouseError(
-                "bias-ignored",
                 f"a bias of {MOST_BIAS:g} on token {unseen[0]} changes neither the log-probabilities of {self.api.name} nor "
-                "its next token; choose an API that takes a logit bias",
+                "its next token; choose an API that takes a logit bias"
             )
         values = [value for answer in (first, second) for _, value in answer.top]
         return APIProbe(len(first.top), after_bias, first.log_probability is not None, rounding_error(values))
@@ -199,9 +195,10 @@ class Recovery:
             allowed[FORCED] = forced
         if self.method is not None and self.method not in allowed:
             raise GlasshouseError(
-                "method-does-not-fit",
-                f"method={self.method!r} cannot work here: {self.api.name} shows {probe.top} log-probabilities "
-                f"{'after' if probe.after_bias else 'before'} the bias; choose {' or '.join(allowed)}",
+                f"cannot work here: {self.api.name} shows {probe.top} log-probabilities "
+                f"{('after' if probe.after_bias else 'before')} the bias; choose {' or '.join(allowed)}",
+                "method",
+                self.method,
             )
         if self.method is not None:
             return allowed[self.method]

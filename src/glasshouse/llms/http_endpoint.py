@@ -35,7 +35,7 @@ class BrokenStream(GlasshouseError):
     """A stream that ended before the server said that it was complete. Whoever asked may ask again."""
 
     def __init__(self, server: str) -> None:
-        super().__init__("broken-stream", f"{server} broke off in the middle of an answer; ask again")
+        super().__init__(f"{server} broke off in the middle of an answer; ask again")
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,7 @@ class HTTPEndpoint:
         loopback = is_loopback(parts.hostname or "")
         if key and parts.scheme == "http" and not loopback:
             raise GlasshouseError(
-                "key-without-encryption",
-                f"base_url={self.base_url} is not encrypted, so the key could be read on the way; use an https:// address",
+                "is not encrypted, so the key could be read on the way; use an https:// address", "base_url", self.base_url
             )
         self._key, self.timeout, self.retries = key, timeout, retries or RetryPolicy()
         # A proxy of the environment is for other machines.
@@ -92,9 +91,7 @@ class HTTPEndpoint:
             except ValueError:
                 content = None
             if not isinstance(content, dict):
-                raise GlasshouseError(
-                    "bad-response", f"{self.server} answered {path} with something that is no JSON object; check base_url"
-                )
+                raise GlasshouseError(f"{self.server} answered {path} with something that is no JSON object; check base_url")
             return content
 
         return self._send(path, body, read)
@@ -125,9 +122,7 @@ class HTTPEndpoint:
         if not isinstance(event, dict):
             raise BrokenStream(self.server)
         if "error" in event:
-            raise GlasshouseError(
-                "server-failed", f"{self.server} failed in the middle of an answer: {self._message(json.dumps(event))}"
-            )
+            raise GlasshouseError(f"{self.server} failed in the middle of an answer: {self._message(json.dumps(event))}")
         return event
 
     def _send(self, path: str, body: dict[str, Any] | None, read: Callable[[Any], Any]) -> Any:
@@ -156,7 +151,7 @@ class HTTPEndpoint:
             time.sleep(pause)
         wait = f", and it asks for a pause of {pause:.0f} s" if pause > LONGEST_PAUSE else ""
         times = "once" if attempt == 0 else f"{attempt + 1} times"
-        raise GlasshouseError("server-failed", f"{self.server} was asked {times}: {reason}{wait}; try again later")
+        raise GlasshouseError(f"{self.server} was asked {times}: {reason}{wait}; try again later")
 
     def _wait_for_turn(self) -> None:
         """Requests start at least `_spacing` seconds apart."""
@@ -191,10 +186,10 @@ class HTTPEndpoint:
     def _refusal(self, status: int, reason: str) -> GlasshouseError:
         if status in (401, 403):
             remedy = "check the key in the environment variable that key_env names" if self._key else "name one with key_env"
-            return GlasshouseError("key-refused", f"{self.server} refused the key: {reason}; {remedy}")
+            return GlasshouseError(f"{self.server} refused the key: {reason}; {remedy}")
         if 300 <= status < 400:
-            return GlasshouseError("request-refused", f"{self.server} redirects elsewhere ({reason}); correct base_url")
-        return GlasshouseError("request-refused", f"{self.server} refused the request: {reason}; change the request")
+            return GlasshouseError(f"{self.server} redirects elsewhere ({reason}); correct base_url")
+        return GlasshouseError(f"{self.server} refused the request: {reason}; change the request")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

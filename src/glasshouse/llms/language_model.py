@@ -42,7 +42,7 @@ class Options:
             ("top_p", self.top_p, 0 < self.top_p <= 1, "a value above 0 and at most 1"),
         ):
             if not valid:
-                raise GlasshouseError("bad-option", f"{name}={value} is out of range; choose {rule}")
+                raise GlasshouseError(f"is out of range; choose {rule}", name, value)
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,10 @@ def render_chat(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
 def check_messages(messages: Sequence[Message]) -> None:
     """Refuse an empty chat and an unknown role."""
     if not messages:
-        raise GlasshouseError("empty-chat", "a chat has no messages; write at least one message of the user")
+        raise GlasshouseError("a chat has no messages; write at least one message of the user")
     for message in messages:
         if message.role not in ROLES:
-            raise GlasshouseError(
-                "unknown-role", f"role={message.role!r} of a message is not known; choose one of: {', '.join(ROLES)}"
-            )
+            raise GlasshouseError(f"of a message is not known; choose one of: {', '.join(ROLES)}", "role", message.role)
 
 
 class ContinuingModel(ABC):

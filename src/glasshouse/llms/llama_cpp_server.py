@@ -31,7 +31,7 @@ def start_server(path: Path, context: int = 0, device: str = "auto", parallel: i
     """
     check_installed()
     if not path.is_file():
-        raise GlasshouseError("missing-file", f"the GGUF file {path} does not exist; check the path")
+        raise GlasshouseError(f"the GGUF file {path} does not exist; check the path")
     key = secrets.token_urlsafe(16)  # other users of this machine can reach the port, but not without the key
     settings = {"path": str(path.resolve()), "context": context, "key": key, "cpu": device == "cpu", "parallel": parallel}
     process = subprocess.Popen(
@@ -51,7 +51,7 @@ def start_server(path: Path, context: int = 0, device: str = "auto", parallel: i
     except BrokenPipeError:
         address = ""
     if not address:
-        raise GlasshouseError("llama-cpp-failed", f"llama.cpp cannot run {path}: {_reason(process)}")
+        raise GlasshouseError(f"llama.cpp cannot run {path}: {_reason(process)}")
     endpoint = HTTPEndpoint(address, key, _TIMEOUT, RetryPolicy(attempts=1))
     weakref.finalize(endpoint, _end, process)
     return endpoint

@@ -21,7 +21,7 @@ from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.llms.run_model import RunModel
 from glasshouse.runs.run import Run
 from glasshouse.specs import toml_text
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, UnknownRun
 
 FILE: Final = "llms.toml"
 KINDS: Final = ("run", "gguf", "openai")
@@ -87,8 +87,7 @@ class ModelEntry:
         key = os.environ.get(self.key_env, "") if self.key_env else ""
         if self.key_env and not key:
             raise GlasshouseError(
-                "missing-key",
-                f"the key of the model {self.name!r} is missing: the environment variable {self.key_env} is not set; set it",
+                f"the key of the model {self.name!r} is missing: the environment variable {self.key_env} is not set; set it"
             )
         return key
 
@@ -106,9 +105,8 @@ def find_model(name: str, file: Path | None = None) -> ModelEntry:
     kind, colon, target = name.partition(":")
     if colon and kind == "openai":
         raise GlasshouseError(
-            "no-base-url",
             f"the model {name!r} needs the address of its server; add a table to {file or FILE}: "
-            f'[models.NAME] with model = "{name}" and base_url = "https://..."',
+            f'[models.NAME] with model = "{name}" and base_url = "https://..."'
         )
     if not colon or kind not in KINDS:
         kind, target = "run", name
@@ -123,36 +121,31 @@ def read_model_list(file: Path | None = None) -> dict[str, ModelEntry]:
     try:
         content = toml_text.read(path)
     except FileNotFoundError:
-        raise GlasshouseError("missing-file", f"there is no file {path} with models; check --config") from None
+        raise GlasshouseError(f"there is no file {path} with models; check --config") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GlasshouseError("bad-model-list", f"{path} is not a TOML file: {error}; correct it") from None
+        raise GlasshouseError(f"{path} is not a TOML file: {error}; correct it") from None
     tables = content.pop("models", {})
     if content or not isinstance(tables, dict):
         extra = f"has {', '.join(content)}" if content else "has no tables in models"
-        raise GlasshouseError("bad-model-list", f"{path} {extra}; write each model as a table [models.NAME]")
+        raise GlasshouseError(f"{path} {extra}; write each model as a table [models.NAME]")
     return {name: _entry(path, name, table) for name, table in tables.items()}
 
 
 def _entry(path: Path, name: str, table: Any) -> ModelEntry:
     where = f"[models.{name}] of {path}"
     if not isinstance(table, dict):
-        raise GlasshouseError("bad-model-list", f'{where} is not a table; write [models.{name}] and model = "run:NAME"')
+        raise GlasshouseError(f'{where} is not a table; write [models.{name}] and model = "run:NAME"')
     _refuse_keys(where, table)
     for field in table:
         if field not in FIELDS:
-            raise GlasshouseError(
-                "bad-model-list", f"{where} has an unknown field {field!r}; the fields are: {', '.join(FIELDS)}"
-            )
+            raise GlasshouseError(f"{where} has an unknown field {field!r}; the fields are: {', '.join(FIELDS)}")
     kind, colon, target = str(table.get("model", "")).partition(":")
     if not colon or kind not in KINDS or not target:
         raise GlasshouseError(
-            "bad-model-list",
-            f"model={table.get('model', '')!r} in {where} names no model; write run:NAME, gguf:FILE or openai:MODEL",
+            f"in {where} names no model; write run:NAME, gguf:FILE or openai:MODEL", "model", table.get("model", "")
         )
     if kind != "openai" and (needless := [field for field in REMOTE_FIELDS if field in table]):
-        raise GlasshouseError(
-            "bad-model-list", f"{needless[0]} in {where} does not apply to {kind}:{target}; it is for openai models alone"
-        )
+        raise GlasshouseError(f"{needless[0]} in {where} does not apply to {kind}:{target}; it is for openai models alone")
     base_url = table.get("base_url", "")
     if kind == "openai":
         _check_address(where, base_url)
@@ -176,43 +169,35 @@ def _refuse_keys(where: str, table: Mapping[str, Any]) -> None:
     for field in table:
         if KEY_FIELDS.search(field.lower().replace("-", "_")):
             raise GlasshouseError(
-                "key-in-file",
                 f"{where} holds a key in {field!r}; delete it there, put it in an environment variable, "
-                f'and write key_env = "NAME_OF_THE_VARIABLE"',
+                f'and write key_env = "NAME_OF_THE_VARIABLE"'
             )
     name = table.get("key_env", "")
     if not isinstance(name, str) or (name and not ENVIRONMENT_NAME.fullmatch(name)):
         raise GlasshouseError(
-            "key-in-file",
-            f"key_env in {where} is not the name of an environment variable; write the name, never the key itself",
+            f"key_env in {where} is not the name of an environment variable; write the name, never the key itself"
         )
 
 
 def _check_address(where: str, address: Any) -> None:
     if not isinstance(address, str) or not address:
-        raise GlasshouseError(
-            "no-base-url", f'{where} names no server; add base_url = "https://...", the address before /chat/completions'
-        )
+        raise GlasshouseError(f'{where} names no server; add base_url = "https://...", the address before /chat/completions')
     try:
         parts = urllib.parse.urlsplit(address)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         valid = False
     if not valid:
-        raise GlasshouseError("bad-base-url", f"base_url={address!r} in {where} is no address; write https://HOST/v1")
+        raise GlasshouseError(f"in {where} is no address; write https://HOST/v1", "base_url", address)
     if parts.username or parts.password or parts.query:
-        raise GlasshouseError(
-            "key-in-file", f"base_url in {where} has a part that may be a key; write the address alone, and name key_env"
-        )
+        raise GlasshouseError(f"base_url in {where} has a part that may be a key; write the address alone, and name key_env")
 
 
 def _price(where: str, table: Any) -> tuple[float, float] | None:
     if table is None:
         return None
     if not isinstance(table, dict) or sorted(table) != sorted(PRICES):
-        raise GlasshouseError(
-            "bad-model-list", f"price_per_million in {where} is not {{prompt = NUMBER, tokens = NUMBER}}; write both"
-        )
+        raise GlasshouseError(f"price_per_million in {where} is not {{prompt = NUMBER, tokens = NUMBER}}; write both")
     prompt, tokens = (_number(where, f"price_per_million.{name}", table[name]) / MILLION for name in PRICES)
     return prompt, tokens
 
@@ -222,8 +207,7 @@ def _number(where: str, field: str, value: Any, above_zero: bool = False) -> flo
     valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
     if not valid or (above_zero and value == 0):
         raise GlasshouseError(
-            "bad-model-list",
-            f"{field}={value!r} in {where} is not a number {'above 0' if above_zero else 'of 0 or more'}; correct it",
+            f"{field}={value!r} in {where} is not a number {'above 0' if above_zero else 'of 0 or more'}; correct it"
         )
     return float(value)
 
@@ -234,11 +218,9 @@ def _existing(entry: ModelEntry, listed: Mapping[str, ModelEntry]) -> ModelEntry
         return entry
     try:
         Run(entry.target, "cpu")
-    except GlasshouseError as error:
-        if error.code != "unknown-run" or entry.name != entry.target:
+    except UnknownRun as error:
+        if entry.name != entry.target:
             raise
         known = f"; models of the list: {', '.join(listed)}" if listed else f"; there is no list of models ({FILE})"
-        raise GlasshouseError(
-            "unknown-model", f"{entry.name!r} is neither a model of the list nor a run: {error}{known}"
-        ) from None
+        raise GlasshouseError(f"{entry.name!r} is neither a model of the list nor a run: {error}{known}") from None
     return entry

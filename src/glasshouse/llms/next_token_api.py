@@ -118,8 +118,7 @@ class RunAPI(LogitsAPI):
     def __init__(self, run: Run, prompt: str, **shown: object) -> None:
         if not run.continues_text:
             raise GlasshouseError(
-                "not-a-language-model",
-                f"{run.name} is a model of kind {run.spec.model.kind!r} that cannot continue a text; use a decoder",
+                f"{run.name} is a model of kind {run.spec.model.kind!r} that cannot continue a text; use a decoder"
             )
         self.run, self.prompt = run, prompt
         tokens = run.new_completion(prompt).prompt_tokens
@@ -164,8 +163,7 @@ class ServerAPI:
             rows = {_token_number(text): float(each) for text, each in shown["top_logprobs"][0].items()}
         except (KeyError, IndexError, TypeError):
             raise GlasshouseError(
-                "no-log-probabilities",
-                f"{self.model.endpoint.server} shows no log-probabilities for {self.name}; recover needs some",
+                f"{self.model.endpoint.server} shows no log-probabilities for {self.name}; recover needs some"
             ) from None
         best = sorted(rows.items(), key=lambda row: -row[1])[:top]
         return Answer(sampled, value, tuple(best))
@@ -181,9 +179,8 @@ class ServerAPI:
         found: Any = self.model.endpoint.get(f"/models/{self.model.model}").get("vocabulary")
         if not isinstance(found, int) or found < 2:
             raise GlasshouseError(
-                "unknown-vocabulary",
                 f"{self.model.endpoint.server} does not say how many tokens {self.name} has; "
-                "add vocabulary = NUMBER to its table in llms.toml",
+                "add vocabulary = NUMBER to its table in llms.toml"
             )
         return found
 
@@ -193,8 +190,7 @@ def _token_number(text: str) -> int:
     number = formatting.read_count(text.removeprefix(TOKEN_PREFIX)) if text.startswith(TOKEN_PREFIX) else None
     if number is None:
         raise GlasshouseError(
-            "tokens-as-text",
             f"the server shows a token as the text {text!r}, not as a number; use a server that can show numbers, "
-            "such as glasshouse serve or vLLM",
+            "such as glasshouse serve or vLLM"
         )
     return number

@@ -60,7 +60,7 @@ class OpenAIModel:
             text = choice["message"]["content"] if "message" in choice else choice["text"]
         except (KeyError, IndexError, TypeError):
             raise GlasshouseError(
-                "bad-response", f"{self.endpoint.server} answered {path} without a choice with a text; check base_url"
+                f"{self.endpoint.server} answered {path} without a choice with a text; check base_url"
             ) from None
         usage = response.get("usage") or {}
         counted = (int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))

@@ -36,9 +36,9 @@ def read_questions(file: str | PathLike[str] | None = None) -> list[PromptQuesti
     try:
         content = toml_text.parse(_shipped()) if file is None else toml_text.read(Path(file))
     except FileNotFoundError:
-        raise GlasshouseError("missing-file", f"there is no file {where} with questions; check the path") from None
+        raise GlasshouseError(f"there is no file {where} with questions; check the path") from None
     except IsADirectoryError:
-        raise GlasshouseError("missing-file", f"{where} is a folder; name a TOML file with questions") from None
+        raise GlasshouseError(f"{where} is a folder; name a TOML file with questions") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _bad(where, f"this is not a TOML file: {error}", "correct it") from None
     tables = content.pop("questions", None)
@@ -79,4 +79,4 @@ def _question(where: str, number: int, table: Any) -> PromptQuestion:
 
 
 def _bad(where: str, rule: str, remedy: str) -> GlasshouseError:
-    return GlasshouseError("bad-questions", f"{where}: {rule}; {remedy}")
+    return GlasshouseError(f"{where}: {rule}; {remedy}")

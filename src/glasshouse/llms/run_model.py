@@ -14,8 +14,7 @@ class RunModel(ContinuingModel):
     def __init__(self, run: Run, name: str | None = None) -> None:
         if not run.continues_text:
             raise GlasshouseError(
-                "not-a-language-model",
-                f"{run.name} is a model of kind {run.spec.model.kind!r} that cannot continue a text; use a decoder",
+                f"{run.name} is a model of kind {run.spec.model.kind!r} that cannot continue a text; use a decoder"
             )
         self.run, self.name = run, name or run.name
         self.context = run.spec.data.context

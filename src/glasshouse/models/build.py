@@ -35,9 +35,10 @@ def check(spec: ModelSpec, context: int) -> nn.Module:
     kind = catalogue.find("model", spec.kind, "model.kind")
     if spec.layers < (minimum := getattr(kind, "min_layers", 1)):
         raise SpecError(
-            "no-layers",
-            f"model.layers={spec.layers} is too few for model.kind={spec.kind!r}; choose {minimum} or more, "
-            "or model.kind=encoder, which without layers is a bag-of-words model",
+            f"is too few for model.kind={spec.kind!r}; choose {minimum} or more, or model.kind=encoder, which without "
+            "layers is a bag-of-words model",
+            "model.layers",
+            spec.layers,
         )
     with without_weights():
         return assemble(one_block(spec), vocabulary=2, context=context)

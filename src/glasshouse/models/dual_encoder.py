@@ -61,8 +61,7 @@ class DualEncoder(nn.Module):
         """Build the dual encoder that a spec describes."""
         if spec.head.kind not in ("", cls.default_head):
             raise SpecError(
-                "head-does-not-fit",
-                f"model.head.kind={spec.head.kind!r} does not fit model.kind='dual-encoder'; choose {cls.default_head!r}",
+                f"does not fit model.kind='dual-encoder'; choose {cls.default_head!r}", "model.head.kind", spec.head.kind
             )
         settings, head = settings_of(cls, spec.own), settings_of(ContrastiveHead, spec.head.own)
         image_spec = replace(
@@ -75,9 +74,9 @@ class DualEncoder(nn.Module):
         )
         if image_spec.width % image_spec.heads and not spec.head_width:
             raise SpecError(
-                "heads-divide-width",
-                f"model.image_heads={image_spec.heads} does not divide model.image_width={image_spec.width}; "
-                "choose a divisor of the width",
+                f"does not divide model.image_width={image_spec.width}; choose a divisor of the width",
+                "model.image_heads",
+                image_spec.heads,
             )
         patches = Patches(settings.image_size, settings.patch_size, settings.image_channels, image_spec.width)
         text_factory = factory.with_causal(settings.causal)

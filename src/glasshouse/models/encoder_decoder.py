@@ -40,9 +40,8 @@ class EncoderDecoder(nn.Module):
         for block in decoder.blocks:
             if not isinstance(block, CrossBlock):
                 raise SpecError(
-                    "needs-cross-block",
                     f"the decoder of an encoder-decoder needs blocks with cross-attention, but has {type(block).__name__}; "
-                    "use CrossBlock",
+                    "use CrossBlock"
                 )
         head.check(embedding.embedding_dim, embedding.num_embeddings)
         self.embedding, self.encoder, self.decoder, self.head = embedding, encoder, decoder, head

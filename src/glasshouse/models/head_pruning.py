@@ -42,20 +42,16 @@ def remove_heads(model: nn.Module, heads: Iterable[str]) -> None:
         name, _, number = head.rpartition(".")
         if name not in known or not 1 <= (formatting.read_count(number) or 0) <= _attention(model, name).heads:
             raise SpecError(
-                "unknown-head",
                 f"model.pruned_heads has {head!r}, but the model has no such head; a head is named as {known[0]}.1"
                 if known
-                else f"model.pruned_heads has {head!r}, but the model has no attention heads; leave it out",
+                else f"model.pruned_heads has {head!r}, but the model has no attention heads; leave it out"
             )
         by_attention.setdefault(name, set()).add(int(number) - 1)
     for name, removed in by_attention.items():
         attention = _attention(model, name)
         kept = [head for head in range(attention.heads) if head not in removed]
         if not kept:
-            raise SpecError(
-                "no-heads-left",
-                f"model.pruned_heads has all {attention.heads} heads of {name}; an attention must keep one head",
-            )
+            raise SpecError(f"model.pruned_heads has all {attention.heads} heads of {name}; an attention must keep one head")
         attention.keep_heads(kept, name)
 
 

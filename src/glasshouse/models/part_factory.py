@@ -108,9 +108,10 @@ class PartFactory:
         require(self.classes["attention"], "cross", f"model.attention={self.spec.attention!r}")
         if self.spec.own.get("value_residual"):
             raise SpecError(
-                "value-residual-in-cross-blocks",
-                f"model.value_residual=true needs a model without cross-attention, unlike model.kind={self.spec.kind!r}; "
-                "choose model.value_residual=false",
+                f"needs a model without cross-attention, unlike model.kind={self.spec.kind!r}; choose "
+                "model.value_residual=false",
+                "model.value_residual",
+                True,
             )
         return CrossBlock(
             attention=self.attention(),
@@ -157,8 +158,7 @@ class PartFactory:
         if getattr(cls, "predicts", "") not in predicts:
             fitting = [name for name, head in catalogue.loadable("head").items() if head.predicts in predicts]
             raise SpecError(
-                "head-does-not-fit",
-                f"model.head.kind={kind!r} does not fit model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}",
+                f"does not fit model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}", "model.head.kind", kind
             )
         sizes = HeadSizes(spec.width, vocabulary, spec.tied, spec.dropout, spec.epsilon)
         return cls.build(sizes, settings_of(cls, spec.head.own))

@@ -53,8 +53,7 @@ def entries(name: str) -> list[PartEntry]:
     name = {field.rpartition(".")[2]: family for family, field in FAMILIES.items()}.get(name, name).replace("-", "_")
     if name not in FAMILIES:
         raise SpecError(
-            "unknown-word",
-            f"{name!r} is no family of parts; choose one of: {', '.join(FAMILIES)}{catalogue.did_you_mean(name, FAMILIES)}",
+            f"{name!r} is no family of parts; choose one of: {', '.join(FAMILIES)}{catalogue.did_you_mean(name, FAMILIES)}"
         )
     return [_entry(name, word) for word in catalogue.names(name)]
 

@@ -60,15 +60,14 @@ class Recurrent(nn.Module):
         settings = settings_of(cls, spec.own)
         if settings.bidirectional and spec.width % 2:
             raise SpecError(
-                "odd-width",
-                f"model.bidirectional=true gives half of the width to each direction, but model.width={spec.width} is odd; "
-                "choose an even width",
+                f"gives half of the width to each direction, but model.width={spec.width} is odd; choose an even width",
+                "model.bidirectional",
+                True,
             )
         if settings.bidirectional and spec.head.kind in ("", "next-token"):
             raise SpecError(
-                "bidirectional-next-token",
                 "a model with model.bidirectional=true sees later tokens, so it cannot predict the next token; "
-                "choose model.head.kind=classifier, masked-token or pooled",
+                "choose model.head.kind=classifier, masked-token or pooled"
             )
         causal = not settings.bidirectional
         if causal:

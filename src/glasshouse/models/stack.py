@@ -23,7 +23,7 @@ class SequenceTooLong(GlasshouseError):
     """A sequence is longer than a part of the model accepts; `reason` names the part."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__("too-long", f"{reason}; use fewer tokens, or train with a longer data.context or with other parts")
+        super().__init__(f"{reason}; use fewer tokens, or train with a longer data.context or with other parts")
         self.reason = reason
 
 
@@ -45,9 +45,8 @@ class TransformerStack(nn.Module):
         self.position = position or NoPosition()
         if self.position.mechanism in ("rotation", "bias"):
             raise SpecError(
-                "position-in-wrong-place",
                 f"{type(self.position).__name__} acts in each attention and has no effect on the embeddings; "
-                "pass it to the attentions instead",
+                "pass it to the attentions instead"
             )
         self.segments = segments
         self.embedding_norm = embedding_norm or nn.Identity()

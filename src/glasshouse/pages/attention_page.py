@@ -28,9 +28,8 @@ def write(attention: AttentionMap, path: Path, title: str, first_layer: int = 1,
         return
     if attention.weights.size > MOST_WEIGHTS:
         raise GlasshouseError(
-            "too-many-weights",
             f"these maps have {attention.weights.size:,} weights, too many for a page (at most {MOST_WEIGHTS:,}); choose a "
-            "layer and a head, a shorter text, or a .png file",
+            "layer and a head, a shorter text, or a .png file"
         )
     atomic_files.write_text(path, render(attention, title, first_layer, first_head))
 

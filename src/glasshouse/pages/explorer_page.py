@@ -23,9 +23,8 @@ def render(content: Exploration) -> str:
     )
     if numbers > MOST_NUMBERS:
         raise GlasshouseError(
-            "too-many-numbers",
             f"this text has {numbers:,} numbers on its way through the model, too many for a page (at most "
-            f"{MOST_NUMBERS:,}); choose a shorter text or a smaller model",
+            f"{MOST_NUMBERS:,}); choose a shorter text or a smaller model"
         )
     data = {
         "tokens": [formatting.visible(token) for token in content.tokens],

@@ -27,8 +27,7 @@ def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> No
     """Draw curves over training steps; `log` sets a logarithmic scale, which needs values above zero."""
     if log and not charts.has_log_scale(curves):
         raise GlasshouseError(
-            "log-of-nonpositive",
-            "a logarithmic scale needs values above zero, and these curves have values at or below zero; set log=False",
+            "a logarithmic scale needs values above zero, and these curves have values at or below zero; set log=False"
         )
     figure = new_figure(7.2, 4.2, path)
     panel = figure.add_subplot()

@@ -32,4 +32,4 @@ def require(part: Any, capability: str, needed_by: str) -> None:
     """Raise SpecError if a part lacks a capability. `needed_by` names the setting that needs it."""
     reason = getattr(part, "unsupported", {}).get(capability)
     if reason is not None:
-        raise SpecError("lacks-capability", f"{needed_by}: {reason}")
+        raise SpecError(f"{needed_by}: {reason}")

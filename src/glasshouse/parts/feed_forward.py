@@ -40,7 +40,7 @@ class _FeedForward(nn.Module, ABC):
     def __init__(self, width: int, inner: int, bias: bool = True, layers: int = 1) -> None:
         super().__init__()
         if layers < 1:
-            raise SpecError("no-layers", f"model.feed_forward_layers={layers} leaves no inner layer; choose 1 or more")
+            raise SpecError("leaves no inner layer; choose 1 or more", "model.feed_forward_layers", layers)
         self.up = Linear(width, inner, bias=bias)
         # With one inner layer this list is empty: it adds no weights and no random draws.
         self.between = nn.ModuleList(_InnerLayer(inner, bias) for _ in range(layers - 1))

@@ -19,8 +19,7 @@ class Patches(nn.Module):
         super().__init__()
         if size % patch:
             raise SpecError(
-                "patch-divides-image",
-                f"model.patch_size={patch} does not divide model.image_size={size}; choose a divisor of the image size",
+                f"does not divide model.image_size={size}; choose a divisor of the image size", "model.patch_size", patch
             )
         self.scale = scale
         self.size, self.count = size, (size // patch) ** 2

@@ -21,15 +21,13 @@ def check_output(path: Path, suffixes: tuple[str, ...] = (), *, overwrite: bool 
     """
     if suffixes and path.suffix.lower() not in suffixes:
         suffix = f"the suffix {path.suffix}" if path.suffix else "no suffix"
-        raise GlasshouseError("wrong-suffix", f"{path} has {suffix}; name a file that ends in {' or '.join(suffixes)}")
+        raise GlasshouseError(f"{path} has {suffix}; name a file that ends in {' or '.join(suffixes)}")
     if path.is_dir():
-        raise GlasshouseError("folder-not-file", f"{path} is a folder; name a file in it")
+        raise GlasshouseError(f"{path} is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
-        raise GlasshouseError(
-            "missing-folder", f"{path.name} cannot be written: there is no folder {path.absolute().parent}; create it first"
-        )
+        raise GlasshouseError(f"{path.name} cannot be written: there is no folder {path.absolute().parent}; create it first")
     if not overwrite and (path.is_file() or path.is_symlink()):
-        raise GlasshouseError("output-exists", f"{path} already exists; add --overwrite to replace it, or name another file")
+        raise GlasshouseError(f"{path} already exists; add --overwrite to replace it, or name another file")
 
 
 @contextmanager

@@ -78,9 +78,8 @@ def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:
         last = max(steps(checkpoints), default=None)
         earlier = f"the checkpoint of step {last} is intact" if last is not None else "there is no earlier checkpoint"
         raise RunError(
-            "cannot-save-checkpoint",
             f"cannot save the checkpoint {path}: {error.strerror or error}; {earlier}; "
-            "free some space and continue with `glasshouse resume`",
+            "free some space and continue with `glasshouse resume`"
         ) from None
     return path
 
@@ -97,13 +96,13 @@ def load(checkpoints: Path, step: int) -> Checkpoint:
         for name, expected in state["checksums"].items():
             file = containment.folder_within(path, [name], path / "state.json")
             if _checksum(file) != expected:
-                raise RunError("damaged-checkpoint", f"{file} is damaged: its checksum differs from the recorded one")
+                raise RunError(f"{file} is damaged: its checksum differs from the recorded one")
             groups[name.removesuffix(".safetensors")] = load_tensors(file)
         if state["step"] != step or "model" not in groups:
             raise ValueError(f"state.json is of step {state['step']}, with: {', '.join(groups) or 'nothing'}")
         return Checkpoint(step, groups, state["values"])
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise RunError("damaged-checkpoint", f"the checkpoint {path} is incomplete or damaged: {error}") from None
+        raise RunError(f"the checkpoint {path} is incomplete or damaged: {error}") from None
 
 
 def newest(checkpoints: Path, warn: Callable[[str], None], delete: bool = False) -> Checkpoint | None:
@@ -171,7 +170,7 @@ def load_tensors(path: Path) -> Tensors:
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
-        raise RunError("damaged-checkpoint", f"{path} is not a safetensors file: {error}") from None
+        raise RunError(f"{path} is not a safetensors file: {error}") from None
 
 
 def _digest(state: dict[str, Any]) -> str:

@@ -22,10 +22,10 @@ def folder_setting(variable: str, default: str | Path) -> Path:
     try:
         is_folder = path.is_dir() or not path.exists()
     except (OSError, ValueError) as error:
-        raise RunError("not-a-folder", f"{variable}={str(path)[:200]!r} is no path ({error}); name a folder") from None
+        raise RunError(f"{variable}={str(path)[:200]!r} is no path ({error}); name a folder") from None
     if not is_folder:
         named = f"{variable}={path}" if os.environ.get(variable) else str(path)
-        raise RunError("not-a-folder", f"{named} is a file and not a folder; move the file, or set {variable} to a folder")
+        raise RunError(f"{named} is a file and not a folder; move the file, or set {variable} to a folder")
     return path
 
 
@@ -58,9 +58,8 @@ def refuse_link(path: str | Path) -> None:
     """Refuse a path that is a symbolic link."""
     if os.path.islink(path):
         raise RunError(
-            "link-in-folder",
             f"{path} is a symbolic link to {os.readlink(path)}; nothing is written or deleted through links; put "
-            "what it names in its place, or delete it",
+            "what it names in its place, or delete it"
         )
 
 
@@ -69,9 +68,8 @@ def refuse_hard_link(path: str | Path) -> None:
     status = os.lstat(path)
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         raise RunError(
-            "link-in-folder",
             f"{path} is a hard link: the same file has {status.st_nlink - 1} other names, and nothing is written through "
-            "links; put a copy of the file in its place, or delete it",
+            "links; put a copy of the file in its place, or delete it"
         )
 
 
@@ -81,9 +79,8 @@ def folder_within(parent: Path, names: Iterable[object], where: Path) -> Path:
     for name in names:
         if not is_plain_name(name):
             raise RunError(
-                "outside-folder",
                 f"{where} names a folder {str(name)[:100]!r}, which is not one name inside {parent}; do not use a folder "
-                "that was altered, or correct the name",
+                "that was altered, or correct the name"
             )
         path = path / name
     return path

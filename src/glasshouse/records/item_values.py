@@ -34,6 +34,4 @@ def read(run: RunFolder, split: str) -> dict[str, np.ndarray]:
         with plain_files.open_to_read(file) as opened, np.load(opened, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name]) for name in arrays.files}
     except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error, NotImplementedError) as error:
-        raise RunError(
-            "unreadable-items", f"{file} cannot be read ({error}); delete it, and continue the study to have it made again"
-        ) from None
+        raise RunError(f"{file} cannot be read ({error}); delete it, and continue the study to have it made again") from None

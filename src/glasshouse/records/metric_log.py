@@ -27,9 +27,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RunError(
-            "unreadable-log", f"{path} cannot be read: {error.strerror}; put the log back, or delete {path.name}"
-        ) from None
+        raise RunError(f"{path} cannot be read: {error.strerror}; put the log back, or delete {path.name}") from None
     return [row for line in lines if (row := _row(line))]
 
 

@@ -60,9 +60,9 @@ def pack(run: RunFolder, output: Path, progress: Progress = lambda share: None) 
     """
     atomic_files.check_output(output, (".gz",))
     if os.path.lexists(output):
-        raise RunError("output-exists", f"{output} already exists; choose another --output, or delete it")
+        raise RunError(f"{output} already exists; choose another --output, or delete it")
     if lock.is_held(run.path):
-        raise RunError("in-use", f"{run.path} is in use by another process; wait until its training has ended, or stop it")
+        raise RunError(f"{run.path} is in use by another process; wait until its training has ended, or stop it")
     entries = [_entry(run, path) for path in sorted(_files(run.path))]
     manifest = {
         "format": FORMAT,
@@ -81,7 +81,7 @@ def pack(run: RunFolder, output: Path, progress: Progress = lambda share: None) 
         for entry in entries:
             with plain_files.open_to_read(run.path / entry.path) as source:
                 if _write_member(target, entry.path, entry.bytes, source) != entry.sha256:
-                    raise RunError("changed-while-packed", f"{run.path / entry.path} changed meanwhile; pack the run again")
+                    raise RunError(f"{run.path / entry.path} changed meanwhile; pack the run again")
             done += entry.bytes
             progress(done / total)
         target.write(bytes(2 * tarfile.BLOCKSIZE))
@@ -103,7 +103,7 @@ def unpack(
         path.parent.mkdir(parents=True, exist_ok=True)
         total, done = sum(entry.bytes for entry in entries.values()), 0
         if total > (free := shutil.disk_usage(path.parent).free):
-            raise RunError("no-space", f"{file} needs {size(total)} and {path.parent} has {size(free)}; free some space")
+            raise RunError(f"{file} needs {size(total)} and {path.parent} has {size(free)}; free some space")
         try:
             with atomic_files.folder(path) as temporary:
                 while (header := _next_header(file, source)) is not None:
@@ -124,7 +124,7 @@ def unpack(
                 alone = {key: value for key, value in facts.items() if key not in _OTHER_RUNS}
                 atomic_files.write_json(temporary / "run.json", alone)
         except FileExistsError:
-            raise RunError("run-exists", f"{path} already exists; choose another --name") from None
+            raise RunError(f"{path} already exists; choose another --name") from None
     return RunFolder(path)
 
 
@@ -134,7 +134,7 @@ def _files(folder: Path) -> Iterator[Path]:
         if path.name.startswith("."):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
-            raise RunError("not-a-plain-file", f"{path} is a link or a device, which is not packed; replace it by the file")
+            raise RunError(f"{path} is a link or a device, which is not packed; replace it by the file")
         if path.is_dir():
             yield from _files(path)
         else:
@@ -144,7 +144,7 @@ def _files(folder: Path) -> Iterator[Path]:
 def _entry(run: RunFolder, path: Path) -> Entry:
     name = path.relative_to(run.path).as_posix()
     if not _is_safe(name):
-        raise RunError("not-a-plain-file", f"{path} has a name that a packed run cannot have; move it out of the run folder")
+        raise RunError(f"{path} has a name that a packed run cannot have; move it out of the run folder")
     with plain_files.open_to_read(path) as file:
         return Entry(name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
 
@@ -174,9 +174,7 @@ def _reading(file: Path) -> Iterator[gzip.GzipFile]:
     try:
         opened = plain_files.open_to_read(file)
     except OSError as error:
-        raise RunError(
-            "unreadable-file", f"cannot read {file}: {error.strerror}; give a file that `glasshouse pack` wrote"
-        ) from None
+        raise RunError(f"cannot read {file}: {error.strerror}; give a file that `glasshouse pack` wrote") from None
     with opened, gzip.GzipFile(fileobj=opened) as source:
         try:
             yield source
@@ -196,9 +194,8 @@ def _read_manifest(file: Path, source: gzip.GzipFile, most_bytes: int) -> tuple[
         _exactly(source, -header.size % tarfile.BLOCKSIZE)
         if manifest["format"] != FORMAT:
             raise RunError(
-                "newer-format",
                 f"{file} has format {manifest['format']}, and this Glasshouse reads format {FORMAT}; upgrade with: "
-                "pip install --upgrade glasshouse",
+                "pip install --upgrade glasshouse"
             )
         entries = [Entry(path, facts["bytes"], facts["sha256"]) for path, facts in manifest["files"].items()]
         name = str(manifest["run"])
@@ -212,9 +209,8 @@ def _read_manifest(file: Path, source: gzip.GzipFile, most_bytes: int) -> tuple[
     total = sum(entry.bytes for entry in entries)
     if total > most_bytes or len(entries) > MOST_FILES:
         raise RunError(
-            "too-large",
             f"{file} holds {len(entries):,} files of {size(total)} in all, and the limits are {MOST_FILES:,} files and "
-            f"{size(most_bytes)}; if you trust the file, raise the limit: --max-bytes {total}",
+            f"{size(most_bytes)}; if you trust the file, raise the limit: --max-bytes {total}"
         )
     return name, {entry.path: entry for entry in entries}
 
@@ -258,6 +254,5 @@ def _exactly(source: gzip.GzipFile, length: int) -> bytes:
 
 def _refusal(file: Path, problem: str) -> RunError:
     return RunError(
-        "damaged-archive",
-        f"{file} is no intact packed run: {problem}; pack or copy it again (models of other programs: glasshouse import)",
+        f"{file} is no intact packed run: {problem}; pack or copy it again (models of other programs: glasshouse import)"
     )

@@ -16,13 +16,11 @@ def own_run(name: str) -> RunFolder:
     """The run with this name in the runs folder itself. A damaged run counts; a path or a link does not."""
     path = run_folder.root() / run_folder.checked_name(name)
     if path.is_symlink():
-        raise RunError(
-            "linked-run", f"{path} is a symbolic link to a run elsewhere, which is left alone; change the link with ln or rm"
-        )
+        raise RunError(f"{path} is a symbolic link to a run elsewhere, which is left alone; change the link with ln or rm")
     if not path.is_dir():
         raise run_folder.unknown(name)
     if not any(os.path.lexists(path / file) for file in ("spec.toml", "run.json")):
-        raise RunError("not-a-run", f"{path} is not a run folder: it has neither spec.toml nor run.json; delete it by hand")
+        raise RunError(f"{path} is not a run folder: it has neither spec.toml nor run.json; delete it by hand")
     return RunFolder(path)
 
 
@@ -32,7 +30,7 @@ def rename(old: str, new: str) -> RunFolder:
     run_folder.check_free(new)
     target = run.path.with_name(new)
     if os.path.lexists(target):
-        raise RunError("run-exists", f"{target} already exists; choose another name")
+        raise RunError(f"{target} already exists; choose another name")
     with lock.hold(run.path, IN_USE):
         _warn_of_dependents([run])
         os.rename(run.path, target)

@@ -16,7 +16,7 @@ from glasshouse.records import atomic_files, containment, kept_json, kept_schema
 from glasshouse.records.run_facts import RunFacts
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files, toml_text
-from glasshouse.specs.errors import RunError
+from glasshouse.specs.errors import RunError, UnknownRun
 from glasshouse.specs.spec import Spec
 from glasshouse.version import __version__
 
@@ -89,9 +89,9 @@ class RunFolder:
             text = toml_text.read_text(self.spec_file)
             if tables := spec_files.tables_from_toml(text, str(self.spec_file)):
                 return tables
-            raise RunError("empty-spec", f"the spec {self.spec_file} is empty; restore it, or delete the run folder")
+            raise RunError(f"the spec {self.spec_file} is empty; restore it, or delete the run folder")
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise RunError("not-a-run", f"{self.path} is not a run folder: its spec.toml cannot be read ({error})") from None
+            raise RunError(f"{self.path} is not a run folder: its spec.toml cannot be read ({error})") from None
 
     def facts(self) -> dict[str, Any]:
         """The content of `run.json`: format, status, machine, cost plan, outcome. Damaged entries are left out."""
@@ -116,8 +116,7 @@ class RunFolder:
             return facts
         except (OSError, ValueError) as error:
             raise RunError(
-                "not-a-run",
-                f"{self.path} is not a run folder: its run.json cannot be read ({error}); restore it, or delete the folder",
+                f"{self.path} is not a run folder: its run.json cannot be read ({error}); restore it, or delete the folder"
             ) from None
 
     def record(self, **facts: Any) -> None:
@@ -161,7 +160,7 @@ class RunFolder:
         """Hold the run's lock in this process. Whoever writes into the run holds it."""
         containment.refuse_links(self.path)
         if self.checkpoints.exists() and not self.checkpoints.is_dir():
-            raise RunError("not-a-folder", f"{self.checkpoints} is a file and not a folder; move it, or delete it")
+            raise RunError(f"{self.checkpoints} is a file and not a folder; move it, or delete it")
         with lock.hold(self.path, "wait for it or stop it, or train under another --name"):
             yield
 
@@ -181,8 +180,7 @@ def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
         root().mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(
-            "cannot-write",
-            f"cannot create the runs folder {root()}: {error.strerror}; set GLASSHOUSE_RUNS to another folder",
+            f"cannot create the runs folder {root()}: {error.strerror}; set GLASSHOUSE_RUNS to another folder"
         ) from None
     attempt = 1
     while True:
@@ -198,14 +196,12 @@ def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
                 pass
             except OSError as error:
                 raise RunError(
-                    "cannot-write",
-                    f"cannot create the run folder {path}: {error}; set GLASSHOUSE_RUNS to a folder with space",
+                    f"cannot create the run folder {path}: {error}; set GLASSHOUSE_RUNS to a folder with space"
                 ) from None
         if name is not None:
             raise RunError(
-                "run-exists",
                 f"the run {name!r} already exists in {root()}; choose another --name, "
-                f"continue the run with `glasshouse resume {name}`, or delete {path}",
+                f"continue the run with `glasshouse resume {name}`, or delete {path}"
             )
         attempt += 1
 
@@ -260,7 +256,7 @@ def create_missing_siblings(run: RunFolder) -> None:
 def check_free(name: str) -> None:
     """Refuse a name that a new run cannot have. Call it before any work starts."""
     if (path := root() / checked_name(name)).exists():
-        raise RunError("run-exists", f"the run {name!r} already exists in {root()}; choose another --name, or delete {path}")
+        raise RunError(f"the run {name!r} already exists in {root()}; choose another --name, or delete {path}")
 
 
 def find(name: str | os.PathLike[str]) -> RunFolder:
@@ -273,15 +269,15 @@ def find(name: str | os.PathLike[str]) -> RunFolder:
             check_format(run)
             return run
     if given_path.is_dir():
-        raise RunError("not-a-run", f"{given_path} is not a run folder: it has no spec.toml")
+        raise RunError(f"{given_path} is not a run folder: it has no spec.toml")
     raise unknown(str(name))
 
 
-def unknown(name: str) -> RunError:
+def unknown(name: str) -> UnknownRun:
     """The error for a run that does not exist; it names the runs that do."""
     known = [run.name for run in all_runs()]
     listing = f"the runs in {root()} are: {', '.join(known)}" if known else f"there are no runs in {root()} yet"
-    return RunError("unknown-run", f"there is no run {name!r}{catalogue.did_you_mean(name, known)} ({listing})")
+    return UnknownRun(f"there is no run {name!r}{catalogue.did_you_mean(name, known)} ({listing})")
 
 
 def all_runs() -> list[RunFolder]:
@@ -297,9 +293,8 @@ def check_format(run: RunFolder) -> None:
     format = run.all_facts().get("format", 0)
     if not isinstance(format, int) or format > FORMAT:
         raise RunError(
-            "newer-format",
             f"{run.path} was written by a newer Glasshouse (it has format {format}, this one reads formats up to {FORMAT}); "
-            "upgrade with: pip install --upgrade glasshouse",
+            "upgrade with: pip install --upgrade glasshouse"
         )
 
 
@@ -307,8 +302,7 @@ def checked_name(name: str, what: str = "run") -> str:
     """Return the name if it is a valid folder name, and refuse it otherwise."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
         raise RunError(
-            "bad-name",
             f"{name!r} is not a valid name for a {what}; use letters, digits, '.', '_' and '-', and begin with a letter or "
-            "digit",
+            "digit"
         )
     return name

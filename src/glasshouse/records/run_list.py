@@ -119,9 +119,8 @@ def arranged(runs: Sequence[RunOverview], sort: str | None = None, filters: Sequ
 def _check_known(name: str, known: Sequence[str]) -> None:
     if known and name not in known:
         raise GlasshouseError(
-            "unknown-run-field",
             f"no run has a field {name!r}{catalogue.did_you_mean(name, known)}; use name, status, steps, data, task, "
-            "recipe, date, a metric such as validation.loss, or a field of the spec such as model.width",
+            "recipe, date, a metric such as validation.loss, or a field of the spec such as model.width"
         )
 
 
@@ -130,7 +129,7 @@ def _parsed_filter(text: str) -> tuple[str, Callable[[Any], bool]]:
     match = _FILTER.fullmatch(text.strip())
     if not match:
         raise GlasshouseError(
-            "bad-filter", f"{text!r} is no filter; write FIELD=VALUE, FIELD<NUMBER or FIELD>NUMBER, such as 'model.width>64'"
+            f"{text!r} is no filter; write FIELD=VALUE, FIELD<NUMBER or FIELD>NUMBER, such as 'model.width>64'"
         )
     name, sign, wanted = match[1], match[2], match[3].strip()
     limit = _number(wanted)
@@ -139,9 +138,7 @@ def _parsed_filter(text: str) -> tuple[str, Callable[[Any], bool]]:
     if name == DATE:
         return name, lambda value: value < wanted if sign == "<" else value > wanted
     if limit is None:
-        raise GlasshouseError(
-            "bad-filter", f"{text!r} compares with {wanted!r}, which is not a number; write {name}{sign}64"
-        )
+        raise GlasshouseError(f"{text!r} compares with {wanted!r}, which is not a number; write {name}{sign}64")
 
     def accepts(value: Any) -> bool:
         number = _number(value)

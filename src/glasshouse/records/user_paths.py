@@ -9,7 +9,7 @@ from glasshouse.specs.errors import GlasshouseError
 def checked(name: object, what: str) -> Path:
     """The path, or the name as one, of something that a caller names. Refuses what is neither a text nor a path."""
     if not isinstance(name, (str, os.PathLike)):
-        raise GlasshouseError("no-name", f"{what} is named by a text or a path, and {name!r:.100} is neither")
+        raise GlasshouseError(f"{what} is named by a text or a path, and {name!r:.100} is neither")
     return Path(name)
 
 

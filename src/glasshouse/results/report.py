@@ -43,9 +43,8 @@ class AttentionMap:
         if len(shape) != 4 or 0 in shape or shape[2:] != (queries, keys):
             tokens = f"{queries} tokens" if self.sources is None else f"{queries} tokens and {keys} source tokens"
             raise GlasshouseError(
-                "shapes-differ",
                 f"attention weights have shape {shape}, but {tokens} need the shape (layers, heads, {queries}, {keys}); "
-                "pass weights and tokens of the same sentences",
+                "pass weights and tokens of the same sentences"
             )
 
     @property
@@ -71,9 +70,8 @@ class Curve:
     def __post_init__(self) -> None:
         if len(self.steps) != len(self.values):
             raise GlasshouseError(
-                "shapes-differ",
                 f"curve {self.name!r} has {len(self.steps)} steps and {len(self.values)} values; "
-                "pass one step for each value",
+                "pass one step for each value"
             )
 
 
@@ -98,9 +96,8 @@ class Confusion:
     def __post_init__(self) -> None:
         if np.shape(self.counts) != (len(self.labels), len(self.labels)):
             raise GlasshouseError(
-                "shapes-differ",
                 f"a confusion matrix of shape {np.shape(self.counts)} does not fit {len(self.labels)} labels; "
-                "pass one row and one column for each label",
+                "pass one row and one column for each label"
             )
 
 
@@ -157,8 +154,7 @@ class Regression:
     def __post_init__(self) -> None:
         if np.shape(self.truth) != np.shape(self.predictions):
             raise GlasshouseError(
-                "shapes-differ",
-                f"{np.size(self.truth)} true numbers do not fit {np.size(self.predictions)} predictions; pass one of each",
+                f"{np.size(self.truth)} true numbers do not fit {np.size(self.predictions)} predictions; pass one of each"
             )
 
 

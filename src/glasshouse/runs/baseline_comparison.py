@@ -35,7 +35,7 @@ def compute(run: Run) -> BaselineResults | None:
     if not own:
         return None
     if run.facts.get("data", prepared.fingerprint) != prepared.fingerprint:
-        raise DataError("data-changed", "the data has changed since the run was trained; train it again")
+        raise DataError("the data has changed since the run was trained; train it again")
     with bar("training the obvious baselines") as show:
         baselines = baseline_cache.load_or_train(spec.data, prepared, task, spec.task, show)
     values = item_values.read(run.folder, split)

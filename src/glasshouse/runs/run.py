@@ -20,7 +20,6 @@ from glasshouse.baselines import baseline_results
 from glasshouse.baselines.baseline_results import BaselineResults
 from glasshouse.data import document_columns, prepared_data, shards
 from glasshouse.data.documents import Source
-from glasshouse.data.user_files import command_remedies
 from glasshouse.generation import json_schema as json_schemas
 from glasshouse.generation import regular_language, text_stream
 from glasshouse.generation.beam_search import BeamOptions
@@ -135,11 +134,9 @@ class Run:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         if not self.folder.tokenizer_file.exists() and "origin" in self.facts:
-            raise RunError(
-                "no-tokenizer", f"{self.name} was imported without a tokenizer; put a tokenizer.json in {self.folder.path}"
-            )
+            raise RunError(f"{self.name} was imported without a tokenizer; put a tokenizer.json in {self.folder.path}")
         if not self.folder.tokenizer_file.exists():
-            raise RunError("no-tokenizer", f"{self.name} has no tokenizer yet; {self._remedy()}")
+            raise RunError(f"{self.name} has no tokenizer yet; {self._remedy()}")
         return tokenizers.load(self.folder.tokenizer_file)
 
     @cached_property
@@ -159,8 +156,7 @@ class Run:
         if wrong:
             remedy = "import it again" if "origin" in self.facts else "train again with a lower training.learning_rate"
             raise RunError(
-                "weights-not-finite",
-                f"{self.name} cannot be used: {where} has weights in {wrong!r} that are NaN or infinite; {remedy}",
+                f"{self.name} cannot be used: {where} has weights in {wrong!r} that are NaN or infinite; {remedy}"
             )
 
     def saved_weights(self) -> checkpoint.Tensors:
@@ -176,7 +172,7 @@ class Run:
             return checkpoint.load(self.folder.checkpoints, self.at_step)
         saved = checkpoint.best(self.folder.checkpoints, warn=say)
         if saved is None:
-            raise RunError("no-checkpoint", f"{self.name} has no checkpoint yet; {self._remedy()}")
+            raise RunError(f"{self.name} has no checkpoint yet; {self._remedy()}")
         return saved
 
     def sample(self, prompt: str | Sequence[str] = "", count: int = 1, **how: Any) -> list[Completion]:
@@ -184,7 +180,7 @@ class Run:
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
         if count > MOST_COMPLETIONS:
             raise GlasshouseError(
-                "bad-option", f"count={count} is above the maximum; choose {MOST_COMPLETIONS:,} or less, several times"
+                f"is above the maximum; choose {MOST_COMPLETIONS:,} or less, several times", "count", count
             )
         completions = [self.new_completion(text) for text in prompts for _ in range(count)]
         for _ in self.stream(completions, **how):
@@ -211,18 +207,16 @@ class Run:
         faster and leaves its distribution as it is; it drafts `ahead` tokens at a time.
         """
         if tokens < 1:
-            raise GlasshouseError("bad-option", f"tokens={tokens} is below the minimum; choose 1 or more")
+            raise GlasshouseError("is below the minimum; choose 1 or more", "tokens", tokens)
         if tokens > MOST_TOKENS or len(completions) > MOST_COMPLETIONS:
             raise GlasshouseError(
-                "bad-option",
                 f"{len(completions):,} continuations of {tokens:,} tokens are too many at once; choose at most "
-                f"{MOST_COMPLETIONS:,} continuations and {MOST_TOKENS:,} tokens",
+                f"{MOST_COMPLETIONS:,} continuations and {MOST_TOKENS:,} tokens"
             )
         if not self.continues_text:
             raise GlasshouseError(
-                "not-a-language-model",
                 f"{self.name} is a model of kind {self.spec.model.kind!r} that cannot continue a text; "
-                "use a decoder, a recurrent model or a causal encoder with the head next-token",
+                "use a decoder, a recurrent model or a causal encoder with the head next-token"
             )
         options = Sampling(**sampling)
         constraint = self.constraint(regex, json_schema)
@@ -246,23 +240,19 @@ class Run:
     def _check_draft(self, draft: "Run", restricted: bool) -> None:
         """Refuse a draft that cannot serve this run."""
         if restricted:
-            raise GlasshouseError("bad-option", "a draft needs a cache and no form of the text; leave out one of these")
+            raise GlasshouseError("a draft needs a cache and no form of the text; leave out one of these")
         for run in (self, draft):
             if not (run.continues_text and hasattr(run.model, "empty_cache")):
-                raise GlasshouseError(
-                    "no-draft", f"{run.name} cannot take part in speculative decoding; use decoders that keep a cache"
-                )
+                raise GlasshouseError(f"{run.name} cannot take part in speculative decoding; use decoders that keep a cache")
         if draft.tokenizer.digest() != self.tokenizer.digest():
-            raise GlasshouseError(
-                "other-tokenizer", f"{draft.name} has another tokenizer than {self.name}; choose a draft with the same one"
-            )
+            raise GlasshouseError(f"{draft.name} has another tokenizer than {self.name}; choose a draft with the same one")
 
     def constraint(
         self, regex: str | None = None, json_schema: Mapping[str, Any] | bool | str | PathLike[str] | None = None
     ) -> TokenConstraint | None:
         """What keeps a continuation in the form of a regular expression or of a JSON schema. None without either."""
         if regex is not None and json_schema is not None:
-            raise GlasshouseError("bad-option", "regex and json_schema cannot both be given; leave one out")
+            raise GlasshouseError("regex and json_schema cannot both be given; leave one out")
         if regex is not None:
             grammar = regular_language.parse(regex)
         elif json_schema is not None:
@@ -282,10 +272,7 @@ class Run:
         splits = self._splits()
         held_out = [split for split, shard in splits.items() if split != "train" and shard.tokens_count > 1]
         if not held_out:
-            raise DataError(
-                "nothing-held-out",
-                f"{self.name} has no held-out data; name a file: glasshouse evaluate {self.name} --data FILE",
-            )
+            raise DataError(f"{self.name} has no held-out data; name a file: glasshouse evaluate {self.name} --data FILE")
         return {split: self._score(splits[split], progress) for split in held_out}
 
     def item_values(self, split: str, progress: Callable[[float], None] = lambda share: None) -> dict[str, np.ndarray]:
@@ -296,15 +283,12 @@ class Run:
         """
         if not self.task.item_metrics:
             raise DataError(
-                "no-item-values",
-                f"the task {self.spec.task!r} reports no metric that is a mean over items; use a run of another task",
+                f"the task {self.spec.task!r} reports no metric that is a mean over items; use a run of another task"
             )
         splits = self._splits()
         filled = [name for name, shard in splits.items() if shard.tokens_count > 1]
         if split not in filled:
-            raise DataError(
-                "unknown-split", f"{self.name} has no data in a split {split!r}; its splits with data: {', '.join(filled)}"
-            )
+            raise DataError(f"{self.name} has no data in a split {split!r}; its splits with data: {', '.join(filled)}")
         with self._precision():
             return self.task.item_values(self.model, splits[split], self.spec.evaluation, progress)
 
@@ -318,7 +302,7 @@ class Run:
         splits = self._splits()
         filled = [splits[name] for name in ("test", "validation") if splits[name].tokens_count > 1]
         if not filled:
-            raise DataError("nothing-held-out", f"{self.name} has no held-out data; name a file with --data FILE")
+            raise DataError(f"{self.name} has no held-out data; name a file with --data FILE")
         yield filled[0]
 
     def _splits(self) -> dict[str, shards.Shard]:
@@ -326,9 +310,8 @@ class Run:
         self.task.check_model(self.model, self.spec.model.kind)
         if not self.spec.data.source and not self.spec.data.files:
             raise DataError(
-                "no-data",
                 f"{self.name} was imported and has no data of its own; name a file: "
-                f"glasshouse evaluate {self.name} --data FILE",
+                f"glasshouse evaluate {self.name} --data FILE"
             )
         return prepared_data.prepare(self.spec.data, self.tokenizer, columns=self.task.columns).splits
 
@@ -339,9 +322,8 @@ class Run:
         labels, classes = tuple(self.facts.get("labels", ())), self.spec.model.head.own.get("classes", 0)
         if classes and len(labels) != classes and "plan" in self.facts:
             raise RunError(
-                "wrong-labels",
                 f"{self.folder.path / 'run.json'} names {len(labels)} labels, and the model has {classes} classes; restore "
-                "the labels in the order of the classes",
+                "the labels in the order of the classes"
             )
         if self.folder.tokenizer_file.exists():
             task.set_vocabulary(self.tokenizer, labels)
@@ -351,8 +333,7 @@ class Run:
         """For each text, the probability of each class, most probable class first. `second`: the second texts of pairs."""
         if not isinstance(self.task, Classify):
             raise GlasshouseError(
-                "not-a-classifier",
-                f"{self.name} is not a classifier: its task is {self.spec.task!r}; use a run with task 'classify'",
+                f"{self.name} is not a classifier: its task is {self.spec.task!r}; use a run with task 'classify'"
             )
         return [prediction["probabilities"] for prediction in self.predict(texts, second, batch)]
 
@@ -364,12 +345,11 @@ class Run:
         """
         paired = self.reads_pairs or (second is not None and self.joins_pairs)
         if isinstance(texts, str):
-            raise GlasshouseError("one-text", f"predictions need a list of texts, and got one text; use [{texts[:40]!r}]")
+            raise GlasshouseError(f"predictions need a list of texts, and got one text; use [{texts[:40]!r}]")
         if (second is not None) != paired or (second is not None and len(second) != len(texts)):
             needed = "one second text for each text (--second)" if paired else "single texts, not pairs"
             raise GlasshouseError(
-                "wrong-text-count",
-                f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second texts",
+                f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second texts"
             )
         task = self._whole_text_task.for_pairs(self.tokenizer) if paired else self._whole_text_task
         return task.predict(self.model, self.tokenizer, texts, second, batch)
@@ -389,9 +369,8 @@ class Run:
         """The task of a run that predicts something about whole texts. Any other run is refused."""
         if not isinstance(self.task, WholeTextTask):
             raise GlasshouseError(
-                "not-a-classifier",
                 f"{self.name} predicts nothing about a text: its task is {self.spec.task!r}; "
-                "use a run with task 'classify' or 'regress'",
+                "use a run with task 'classify' or 'regress'"
             )
         return self.task
 
@@ -410,22 +389,22 @@ class Run:
         task, settings = self.task, self.spec.evaluation
         if not isinstance(task, Translate):
             raise GlasshouseError(
-                "not-a-translator",
-                f"{self.name} is not a translator: its task is {self.spec.task!r}; use a run with task 'translate'",
+                f"{self.name} is not a translator: its task is {self.spec.task!r}; use a run with task 'translate'"
             )
         if settings.word_by_word if word_by_word is None else word_by_word:
             if n_best > 1:
                 raise GlasshouseError(
-                    "bad-option",
-                    f"n_best={n_best} needs whole texts, but this run translates word by word; leave n_best out, or choose "
-                    "word_by_word=False (--whole)",
+                    "needs whole texts, but this run translates word by word; leave it out, or choose word_by_word=False "
+                    "(--whole)",
+                    "n_best",
+                    n_best,
                 )
             words = sorted({word for text in texts for word in text.split()})
             by_word = dict(zip(words, self.translate(words, beams, length_penalty, 1, False, batch, progress), strict=True))
             return [[Translation.joined([by_word[word][0] for word in text.split()])] for text in texts]
         count = beams or max(settings.beams, n_best)
         if not 1 <= n_best <= count:
-            raise GlasshouseError("bad-option", f"n_best={n_best} is impossible with beams={count}; choose 1 to {count}")
+            raise GlasshouseError(f"is impossible with beams={count}; choose 1 to {count}", "n_best", n_best)
         options = BeamOptions(
             count, settings.length_penalty if length_penalty is None else length_penalty, task.max_lengths[1]
         )
@@ -460,7 +439,7 @@ class Run:
         in the space that it shares with pictures; it ignores `pooling`.
         """
         if isinstance(texts, str):
-            raise GlasshouseError("one-text", "embed takes a list of texts, not one string; write [text]")
+            raise GlasshouseError("embed takes a list of texts, not one string; write [text]")
         vectors = []
         for tokens, lengths in self._batches(texts, batch):
             if isinstance(self.model, DualEncoder):
@@ -474,9 +453,8 @@ class Run:
                 vectors.append(pool(features, pooling or str(getattr(self.model.head, "pooling", "mean")), lengths))
             else:
                 raise GlasshouseError(
-                    "no-text-vector",
                     f"{self.name} is a model of kind {self.spec.model.kind!r}, which has no vector for a text; "
-                    "use an encoder, a decoder, a dual encoder or a recurrent model",
+                    "use an encoder, a decoder, a dual encoder or a recurrent model"
                 )
         return torch.cat(vectors) if vectors else torch.zeros(0, self.spec.model.width)
 
@@ -505,11 +483,10 @@ class Run:
     def _shard_of(self, path: Path, temporary: Path) -> shards.Shard:
         """The file's content as a shard, all of it in one split."""
         columns, names = self.task.columns, self.facts.get("labels", ())
-        with command_remedies.for_command({}, self.spec.data):
-            documents = partial(self.source_of_file(path).documents, "train")
-            shard = document_columns.write(temporary, "given", documents, self.tokenizer, columns, names)
+        documents = partial(self.source_of_file(path).documents, "train")
+        shard = document_columns.write(temporary, "given", documents, self.tokenizer, columns, names)
         if shard.tokens_count < 2:
-            raise DataError("too-little-text", f"{path} has no token to predict; use a longer text")
+            raise DataError(f"{path} has no token to predict; use a longer text")
         return shard
 
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
@@ -553,6 +530,6 @@ def _read_schema(path: str | PathLike[str]) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError("unreadable-file", f"cannot read the schema {path}: {error.strerror}; check the path") from None
+        raise DataError(f"cannot read the schema {path}: {error.strerror}; check the path") from None
     except (ValueError, RecursionError) as error:
-        raise GlasshouseError("bad-schema", f"the schema {path} is not JSON: {error}; correct the file") from None
+        raise GlasshouseError(f"the schema {path} is not JSON: {error}; correct the file") from None

@@ -14,7 +14,7 @@ from typing import Any
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.label_lists import LABEL_SEPARATOR
-from glasshouse.data.user_files import command_remedies, unlabelled
+from glasshouse.data.user_files import unlabelled
 from glasshouse.data.user_files.unlabelled import Pair
 from glasshouse.formatting import MISSING
 from glasshouse.records.progress_bar import say
@@ -33,18 +33,17 @@ class TextFile:
         self, run: Run, path: Path, field: str | None, second_field: str | None, limits: Iterable[str] = ()
     ) -> None:
         data = run.spec.data
-        text = ColumnRequest(field or data.field, "" if field else data.field, "--field", "text")
+        text = ColumnRequest(field or data.field, "" if field else data.field, "field", "text")
         second_default = data.second or "second"
         second = ColumnRequest(
-            second_field or second_default, "" if second_field else second_default, "--second-field", "second"
+            second_field or second_default, "" if second_field else second_default, "second_field", "second"
         )
         self.path, self.paired = path, run.reads_pairs or (second_field is not None and run.joins_pairs)
         raised = ReadLimits.of((*data.limits, *limits))
-        with command_remedies.for_command({"limits": "--limits"}):
-            self._pairs, self.remarks = unlabelled.read(path, text, second if self.paired else None, "", raised)
-            self.count = sum(1 for _ in self._pairs())
+        self._pairs, self.remarks = unlabelled.read(path, text, second if self.paired else None, "", raised)
+        self.count = sum(1 for _ in self._pairs())
         if not self.count:
-            raise DataError("empty-file", f"{path} is empty; choose a file that contains text")
+            raise DataError(f"{path} is empty; choose a file that contains text")
 
     def __iter__(self) -> Iterator[Pair]:
         return self._pairs()
@@ -63,7 +62,7 @@ def predict_each(run: Run, pairs: Iterable[Pair]) -> Iterator[dict[str, Any]]:
         total += len(chunk)
         empty += len(chunk) - len(filled)
     if not total:
-        raise DataError("no-texts", "there is no text to predict for; give one text a line")
+        raise DataError("there is no text to predict for; give one text a line")
     if empty:
         say(f"{empty:,} of {total:,} texts are empty and have no prediction")
 

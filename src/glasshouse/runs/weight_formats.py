@@ -15,9 +15,9 @@ _DTYPES: Final = {FLOAT32: torch.float32, BFLOAT16: torch.bfloat16}
 def check(name: str, device: torch.device) -> None:
     """Refuse a format that does not exist, or not on this device."""
     if name not in FORMATS:
-        raise RunError("bad-option", f"dtype={name!r} is not known; choose one of {', '.join(FORMATS)}")
+        raise RunError(f"is not known; choose one of {', '.join(FORMATS)}", "dtype", name)
     if name == INT8 and device.type != "cpu":
-        raise RunError("bad-option", f"dtype='int8' is for a CPU, not for {device}; choose bfloat16 there")
+        raise RunError(f"is for a CPU, not for {device}; choose bfloat16 there", "dtype", "int8")
 
 
 def convert(model: nn.Module, name: str, run: str) -> nn.Module:
@@ -26,8 +26,9 @@ def convert(model: nn.Module, name: str, run: str) -> nn.Module:
         return model.to(_DTYPES[name])
     if not int8_weights.can_have_int8_weights(model):
         raise RunError(
-            "bad-option",
-            f"dtype='int8' is for decoders with the head next-token, where torch has kernels of 8 bits, and not for {run}; "
-            "choose float32",
+            f"is for decoders with the head next-token, where torch has kernels of 8 bits, and not for {run}; choose "
+            "float32",
+            "dtype",
+            "int8",
         )
     return int8_weights.with_int8_weights(model)

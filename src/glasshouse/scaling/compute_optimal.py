@@ -84,7 +84,7 @@ def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
     """Compare a size with the best one for its compute, by every law that fits; by all if none does."""
     for name, value in (("parameters", size.parameters), ("tokens", size.tokens)):
         if not (np.isfinite(value) and value > 0):
-            raise DataError("not-positive", f"the number of {name} is {value:g} and must be above 0")
+            raise DataError(f"the number of {name} is {value:g} and must be above 0")
     flops = fit.flops_factor * size.parameters * size.tokens
     check_budget(flops)
     gain = None
@@ -118,8 +118,7 @@ def size_of_run(plan: Mapping[str, Mapping[str, int] | int], counted: str = ALL)
     by_part, tokens = plan.get("parameters"), plan.get("tokens")
     if not isinstance(by_part, Mapping) or not isinstance(tokens, int):
         raise DataError(
-            "no-plan",
-            "this run does not record its parameters and tokens: it was imported, or is older; give --size instead",
+            "this run does not record its parameters and tokens: it was imported, or is older; give --size instead"
         )
     return TrainedSize(float(count_parameters(by_part, counted)), float(tokens))
 
@@ -127,7 +126,7 @@ def size_of_run(plan: Mapping[str, Mapping[str, int] | int], counted: str = ALL)
 def count_parameters(by_part: Mapping[str, int], counted: str) -> int:
     """The number of parameters of a model, counted in one of three ways."""
     if counted not in COUNTS:
-        raise DataError("bad-count", f"--count={counted} is not one of: {', '.join(COUNTS)}")
+        raise DataError(f"is not one of: {', '.join(COUNTS)}", "count", counted)
     parameters = sum(by_part.values())
     if counted == ALL:
         return parameters

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.scaling.measurements import MeasuredLosses
+from glasshouse.scaling.measurements import FewSizes, MeasuredLosses
 from glasshouse.specs.errors import DataError
 
 Array = NDArray[np.float64]
@@ -46,9 +46,8 @@ class EnvelopeFit:
 def fit(measurements: MeasuredLosses, resample_count: int, seed: int = 0) -> EnvelopeFit:
     """Fit the envelope of training curves, and those of resampled runs."""
     if measurements.sizes < LEAST_SIZES:
-        raise DataError(
-            "few-sizes",
-            f"the curves have {measurements.sizes} sizes, and the envelope needs at least {LEAST_SIZES}; train more sizes",
+        raise FewSizes(
+            f"the curves have {measurements.sizes} sizes, and the envelope needs at least {LEAST_SIZES}; train more sizes"
         )
     runs = np.unique(measurements.runs)
     log_sizes = np.array([np.log(measurements.parameters[measurements.runs == run][0]) for run in runs])
@@ -62,10 +61,7 @@ def fit(measurements: MeasuredLosses, resample_count: int, seed: int = 0) -> Env
         curves[row, inside] = np.interp(grid[inside], known, np.log(measurements.losses[own]))
     points = _envelope(grid, curves, log_sizes)
     if len(points[0]) < LEAST_POINTS:
-        raise DataError(
-            "no-envelope",
-            "at nearly every budget the best size is the smallest or the largest one; train sizes beyond these",
-        )
+        raise DataError("at nearly every budget the best size is the smallest or the largest one; train sizes beyond these")
     slope, intercept = np.polyfit(points[0], points[1], 1)
     generator = np.random.default_rng(seed)
     resampled = []

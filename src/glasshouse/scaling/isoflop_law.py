@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.scaling import wild_bootstrap
+from glasshouse.scaling.measurements import FewSizes
 from glasshouse.specs.errors import DataError
 
 Array = NDArray[np.float64]
@@ -134,7 +135,7 @@ def fit(
         )
     usable = [parabola for parabola in parabolas if parabola.usable]
     if len(usable) < LEAST_BUDGETS:
-        raise DataError("no-minimum", _no_minimum_message(parabolas))
+        raise DataError(_no_minimum_message(parabolas))
     log_budgets = np.log([parabola.budget for parabola in usable])
     minima = np.stack([np.where(np.isfinite(each.minima), each.minima, each.log_best) for each in usable], 1)
     weights = 1 / np.maximum(_minimum_variances(usable), 1e-12)
@@ -163,11 +164,10 @@ def check_sizes(parameters: Array, budget: float) -> None:
     """Refuse a budget with too few sizes."""
     sizes = len(np.unique(parameters))
     if sizes < LEAST_SIZES:
-        raise DataError(
-            "few-sizes",
+        raise FewSizes(
             f"the budget of {budget:.3g} FLOPs has {sizes} sizes, and a parabola needs at least {LEAST_SIZES}; "
             "measure more sizes "
-            "at this budget, or leave it out with --budgets",
+            "at this budget, or leave it out with --budgets"
         )
 
 

@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 
 from glasshouse.specs.errors import DataError
 
+
+class FewSizes(DataError):
+    """Measurements of too few sizes of models for a law."""
+
+
 Array = NDArray[np.float64]
 # Forward and backward pass: 2 and 4 FLOPs for each parameter and token (Kaplan et al., 2020).
 FLOPS_PER_PARAMETER_AND_TOKEN = 6.0
@@ -78,10 +83,9 @@ class MeasuredLosses:
                 rows.append((float(self.parameters[own[0]]), float(tokens), budget, float(loss), int(run), budget))
         if not rows:
             raise DataError(
-                "no-run-at-budget",
                 f"no run reaches a budget of {', '.join(f'{budget:.3g}' for budget in budgets)} FLOPs; the "
                 "measurements have "
-                f"{self.flops.min():.3g} to {self.flops.max():.3g}",
+                f"{self.flops.min():.3g} to {self.flops.max():.3g}"
             )
         parameters, tokens_, flops_, losses, runs, of_budgets = (np.array(column) for column in zip(*rows, strict=True))
         _, numbers = np.unique(runs, return_inverse=True)
@@ -110,8 +114,7 @@ def read_csv(
     sizes, counts = found[parameters], found[tokens]
     if len(sizes) < LEAST_MEASUREMENTS:
         raise DataError(
-            "few-measurements",
-            f"{path} has {len(sizes)} rows; a scaling law needs at least {LEAST_MEASUREMENTS}, of several sizes and budgets",
+            f"{path} has {len(sizes)} rows; a scaling law needs at least {LEAST_MEASUREMENTS}, of several sizes and budgets"
         )
     if curve is None:
         runs = np.arange(len(sizes))
@@ -127,15 +130,13 @@ def _check_range(values: Array, path: str | Path, what: str) -> None:
     least, most = (LEAST_FLOPS, MOST_FLOPS) if what == "flops" else (LEAST_VALUE, MOST_VALUE)
     if len(bad := np.flatnonzero(values <= 0)):
         raise DataError(
-            "not-positive",
             f"{path}, row {bad[0] + 2}: {what} is {values[bad[0]]:g} and must be above 0; correct or remove the row"
-            + (". A loss below 0 is a log-likelihood with the wrong sign" if what == "loss" else ""),
+            + (". A loss below 0 is a log-likelihood with the wrong sign" if what == "loss" else "")
         )
     if len(bad := np.flatnonzero(~((values >= least) & (values <= most)))):
         raise DataError(
-            "value-out-of-range",
             f"{path}, row {bad[0] + 2}: {what} is {values[bad[0]]:g} and must be from {least:g} to {most:g}; correct "
-            f"or remove the row, or give the column a factor, such as {what}*1e6",
+            f"or remove the row, or give the column a factor, such as {what}*1e6"
         )
 
 
@@ -153,19 +154,17 @@ def _read_table(path: Path) -> Mapping[str, list[str]]:
             rows = list(reader)
             names = list(reader.fieldnames or [])
     except FileNotFoundError:
-        raise DataError("missing-file", f"there is no file {path}; check the path") from None
+        raise DataError(f"there is no file {path}; check the path") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError("unreadable-table", f"{path} cannot be read as a CSV file in UTF-8 ({error})") from None
+        raise DataError(f"{path} cannot be read as a CSV file in UTF-8 ({error})") from None
     if not rows:
-        raise DataError(
-            "empty-table", f"{path} has no rows; the first line must name the columns, and each other line is a run"
-        )
+        raise DataError(f"{path} has no rows; the first line must name the columns, and each other line is a run")
     return {name: [row.get(name) or "" for row in rows] for name in names}
 
 
 def _text_column(table: Mapping[str, list[str]], path: str | Path, name: str) -> list[str]:
     if name not in table:
-        raise DataError("unknown-column", f"{path} has no column {name!r}; its columns are: {', '.join(table)}")
+        raise DataError(f"{path} has no column {name!r}; its columns are: {', '.join(table)}")
     return table[name]
 
 
@@ -176,7 +175,7 @@ def _column(table: Mapping[str, list[str]], path: str | Path, name: str) -> Arra
     try:
         factor = float(factor_text) if factor_text else 1.0
     except ValueError:
-        raise DataError("bad-factor", f"{name!r} has no number after the '*'; write it like {column}*1e6") from None
+        raise DataError(f"{name!r} has no number after the '*'; write it like {column}*1e6") from None
     numbers = []
     for row, text in enumerate(texts):
         try:
@@ -185,9 +184,6 @@ def _column(table: Mapping[str, list[str]], path: str | Path, name: str) -> Arra
             number = math.nan
         if not math.isfinite(number):
             shown = f"{text!r}" if text.strip() else "empty"
-            raise DataError(
-                "missing-value",
-                f"{path}, row {row + 2}: {column} is {shown} and must be a number; fill it in or remove the row",
-            )
+            raise DataError(f"{path}, row {row + 2}: {column} is {shown} and must be a number; fill it in or remove the row")
         numbers.append(number * factor)
     return np.array(numbers)

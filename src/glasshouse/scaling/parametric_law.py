@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.scaling import robust_fit, wild_bootstrap
+from glasshouse.scaling.measurements import FewSizes
 from glasshouse.specs.errors import DataError
 
 Array = NDArray[np.float64]
@@ -155,22 +156,19 @@ def _check_measurements(parameters: Array, tokens: Array) -> None:
     counts = len(np.unique(parameters)), len(np.unique(np.round(np.log(tokens), 3)))
     for what, count in zip(("sizes", "numbers of tokens"), counts, strict=True):
         if count < LEAST_VALUES:
-            raise DataError(
-                f"few-{what.split()[0]}",
+            raise (FewSizes if what == "sizes" else DataError)(
                 f"the measurements have {count} different {what}, and the law needs at least {LEAST_VALUES}; measure more",
             )
     product_nd = parameters * tokens
     if product_nd.max() < LEAST_RANGE * product_nd.min():
         raise DataError(
-            "few-budgets",
             "all runs have nearly the same compute, where N and D cannot be told apart; measure at least two budgets that "
-            f"differ by {LEAST_RANGE:g} times",
+            f"differ by {LEAST_RANGE:g} times"
         )
     if len(parameters) < LEAST_MEASUREMENTS:
         raise DataError(
-            "few-measurements",
             f"there are {len(parameters)} measurements, and the law has {COEFFICIENTS} coefficients; measure at least "
-            f"{LEAST_MEASUREMENTS}",
+            f"{LEAST_MEASUREMENTS}"
         )
 
 

@@ -101,16 +101,14 @@ def compare(fit_a: ScalingFit, fit_b: ScalingFit, a: str = "A", b: str = "B") ->
     by_fit = [f"{name}: {note}" for name, fit in ((a, fit_a), (b, fit_b)) for note in fit.notes]
     if not methods and apart:
         raise DataError(
-            "no-common-compute",
             f"the compute that both {a} and {b} measured must span at least {LEAST_RANGE:g} times ({'; '.join(apart)}); "
-            "plan one of them with the budgets of the other",
+            "plan one of them with the budgets of the other"
         )
     if not methods:
         raise DataError(
-            "no-common-method",
             f"no method fits the lowest loss over compute of both {a} and {b}: the IsoFLOP method needs "
             f"{loss_frontier.LEAST_BUDGETS} budgets with a certain minimum, and the parametric law several sizes and "
-            f"budgets; measure more ({'; '.join((*notes, *by_fit))})",
+            f"budgets; measure more ({'; '.join((*notes, *by_fit))})"
         )
     notes += apart
     if len(methods) > 1 and _disagree(*methods):

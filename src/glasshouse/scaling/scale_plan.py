@@ -105,11 +105,9 @@ def make_plan(
     for budget in budgets:
         check_budget(budget)
     if len(set(budgets)) < 2:
-        raise SpecError("few-budgets", f"--budgets names {len(set(budgets))} budget; a power law needs at least two")
+        raise SpecError(f"--budgets names {len(set(budgets))} budget; a power law needs at least two")
     if sizes < LEAST_SIZES:
-        raise SpecError(
-            "few-sizes", f"--sizes={sizes} is too few: a parabola needs at least {LEAST_SIZES} sizes at each budget"
-        )
+        raise SpecError(f"is too few: a parabola needs at least {LEAST_SIZES} sizes at each budget", "sizes", sizes)
     largest = spread * math.sqrt(max(budgets) / (6 * tokens_per_parameter))
     _refuse_beyond(job, budgets, sizes, tokens_per_parameter, spread)
     ladder = ShapeLadder(job, largest)
@@ -121,9 +119,8 @@ def make_plan(
             steps = round(budget / shape.step_flops)
             if steps < LEAST_STEPS:
                 raise SpecError(
-                    "budget-too-small",
                     f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, and training needs at least {LEAST_STEPS}; "
-                    "choose larger budgets, a smaller training.batch or data.context",
+                    "choose larger budgets, a smaller training.batch or data.context"
                 )
             tokens = steps * step_tokens
             warmup = round(job.spec.training.warmup * steps)
@@ -134,10 +131,9 @@ def make_plan(
     longest = max(planned, key=lambda size: size.epochs)
     if longest.epochs > most_epochs:
         raise SpecError(
-            "data-too-small",
             f"{longest.shape.name} at {longest.budget:.3g} FLOPs would read the {train_tokens:,} training tokens "
             f"{longest.epochs:.1f} times, and repeated tokens teach less; choose smaller budgets, or accept it with "
-            f"--most-epochs {math.ceil(longest.epochs)}",
+            f"--most-epochs {math.ceil(longest.epochs)}"
         )
     notes = []
     if longest.epochs > 1:
@@ -237,10 +233,9 @@ def _refuse_beyond(job: Job, budgets: Sequence[float], sizes: int, tokens_per_pa
     if most and needed > most * math.exp(FURTHEST):
         reached = 6 * tokens_per_parameter * (most / step) ** 2
         raise SpecError(
-            "budget-too-large",
             f"at {budget:.3g} FLOPs {LEAST_SIZES} sizes would have up to {needed:.2g} parameters, and the largest shape of "
             f"this recipe has {most:.2g}; choose budgets of at most about {reached:.0e} FLOPs, or a larger "
-            "--tokens-per-parameter",
+            "--tokens-per-parameter"
         )
 
 
@@ -261,9 +256,8 @@ def _shapes_by_budget(
             beyond = targets[-1] > ladder.largest + FURTHEST
             remedy = "smaller budgets" if beyond else "larger budgets, a smaller vocabulary"
             raise SpecError(
-                "no-shapes",
                 f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / spread:,.0f} to "
-                f"{middle * spread:,.0f} parameters; choose {remedy}, or another --tokens-per-parameter",
+                f"{middle * spread:,.0f} parameters; choose {remedy}, or another --tokens-per-parameter"
             )
         found[budget] = sorted(chosen, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
     return found
@@ -274,9 +268,8 @@ def _refuse_shares_of_steps(training: TrainingSpec) -> None:
     for field in ("batch_warmup", "window_warmup", "tied_until"):
         if share := getattr(training, field):
             raise SpecError(
-                "branches-share-steps",
                 f"training.{field}={share:g} is a share of the steps, but with training.schedule={BRANCHING!r} longer runs "
-                f"branch from shorter ones; choose training.{field}=0 or training.schedule=cosine",
+                f"branch from shorter ones; choose training.{field}=0 or training.schedule=cosine"
             )
 
 

@@ -41,13 +41,11 @@ def plan(
     rates: "sweep" gives each size its own learning rate, by a sweep at two sizes; "recipe" gives all the recipe's.
     """
     if rates not in RATES:
-        raise DataError("bad-rates", f"--rates={rates} is neither {' nor '.join(RATES)}; choose one of them")
+        raise DataError(f"is neither {' nor '.join(RATES)}; choose one of them", "rates", rates)
     recipe, *overrides = words
     folder = study_folder.root() / study_folder.checked_name(f"scaling-{Path(recipe).stem}" if name is None else name)
     if folder.exists():
-        raise RunError(
-            "study-exists", f"{folder} exists; run it with: glasshouse scale run {folder.name}, or choose another --name"
-        )
+        raise RunError(f"{folder} exists; run it with: glasshouse scale run {folder.name}, or choose another --name")
     job = Job.prepare(resolve_spec.spec_of(recipe, *overrides), devices.pick(device), even_if_too_large=True)
     metric = f"{study_metric.default_metric(job.task, study_metric.held_out_splits(job.prepared.splits)).split('.')[0]}.loss"
     with progress_bar.bar("choosing shapes", outer=True) as show, progress_bar.quiet():

@@ -140,7 +140,7 @@ def find(name: str | os.PathLike[str]) -> ScaleStudy:
         return _from_json(path)
     known = names()
     listing = f"there are: {', '.join(known)}" if known else "make one with: glasshouse scale plan RECIPE --budgets ..."
-    raise RunError("unknown-study", f"there is no scaling study {str(name)!r} in {study_folder.root()}; {listing}")
+    raise RunError(f"there is no scaling study {str(name)!r} in {study_folder.root()}; {listing}")
 
 
 def names() -> list[str]:
@@ -155,9 +155,8 @@ def on_data(fingerprint: str | None) -> str:
     if len(found) != 1:
         listing = f"several have: {', '.join(found)}" if found else "none has"
         raise RunError(
-            "no-study-of-run",
             f"no single scaling study in {study_folder.root()} has the data of this run ({listing}); name "
-            "the measurements with --against STUDY or --against FILE.csv",
+            "the measurements with --against STUDY or --against FILE.csv"
         )
     return found[0]
 
@@ -194,9 +193,8 @@ def learning_rates(study: ScaleStudy) -> RateRule | None:
         best = rate_rule.best_rate(size.parameters[compute_optimal.WITH_HEAD], losses)
         if best is None:
             raise RunError(
-                "sweep-diverged",
                 f"{size.name} diverged at every learning rate from {min(study.rates):.2g} to {max(study.rates):.2g}; plan "
-                "the study again with a lower training.learning_rate",
+                "the study again with a lower training.learning_rate"
             )
         found.append(best)
     return RateRule(*found) if found else None
@@ -234,7 +232,7 @@ def forecast_outcome(study: ScaleStudy) -> ForecastOutcome | None:
     try:
         forecast = budget_forecast.from_json(kept_json.read(path, budget_forecast.BudgetForecast))
     except (OSError, ValueError) as error:
-        raise RunError("unreadable-forecast", f"{path} does not hold a forecast ({error}); restore or delete it") from None
+        raise RunError(f"{path} does not hold a forecast ({error}); restore or delete it") from None
     return ForecastOutcome(forecast, losses_at(study, forecast.budget))
 
 
@@ -251,7 +249,7 @@ def measured(
             if loss is not None and math.isfinite(loss):
                 rows.append((parameters, size.tokens, compute, loss, size.budget))
     if not rows:
-        raise RunError("no-runs", f"no run of {study.name} has ended; train them with: glasshouse scale run {study.name}")
+        raise RunError(f"no run of {study.name} has ended; train them with: glasshouse scale run {study.name}")
     columns = np.array(rows).T
     budgets = columns[4].copy()
     if flops != EXACT:  # what the runs of a budget cost, counted in this way
@@ -282,9 +280,7 @@ def _from_json(path: Path) -> ScaleStudy:
     try:
         table = kept_json.read(path / FILE, dict[str, Any], kept_json.MOST_FACTS)
         if isinstance(format := table.get("format"), int) and format > FORMAT:
-            raise RunError(
-                "newer-format", f"{path} was written by a newer Glasshouse; upgrade with: pip install -U glasshouse"
-            )
+            raise RunError(f"{path} was written by a newer Glasshouse; upgrade with: pip install -U glasshouse")
         kept_schema.check(table, ScaleStudyFile)
         study = ScaleStudy(
             path,
@@ -302,8 +298,7 @@ def _from_json(path: Path) -> ScaleStudy:
         return study
     except (OSError, ValueError, LookupError, ArithmeticError) as error:
         raise RunError(
-            "not-a-study",
-            f"{path} is not a scaling study: its {FILE} cannot be read ({error}); restore it, or delete the folder",
+            f"{path} is not a scaling study: its {FILE} cannot be read ({error}); restore it, or delete the folder"
         ) from None
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glasshouse.scaling import envelope_law, isoflop_law, parametric_law, wild_bootstrap
 from glasshouse.scaling.envelope_law import EnvelopeFit
 from glasshouse.scaling.isoflop_law import IsoFLOPFit
-from glasshouse.scaling.measurements import LEAST_FLOPS, MOST_FLOPS, MeasuredLosses
+from glasshouse.scaling.measurements import LEAST_FLOPS, MOST_FLOPS, FewSizes, MeasuredLosses
 from glasshouse.scaling.parametric_law import ParametricFit
 from glasshouse.specs.errors import DataError
 
@@ -135,9 +135,7 @@ class ScalingFit:
 def check_budget(budget: float) -> None:
     """Refuse a budget that is no number of FLOPs."""
     if not LEAST_FLOPS <= budget <= MOST_FLOPS:
-        raise DataError(
-            "bad-budget", f"--budget={budget:g} must be from {LEAST_FLOPS:g} to {MOST_FLOPS:g} FLOPs; write one such as 1e15"
-        )
+        raise DataError(f"must be from {LEAST_FLOPS:g} to {MOST_FLOPS:g} FLOPs; write one such as 1e15", "budget", budget)
 
 
 def parse_budgets(text: str) -> list[float]:
@@ -145,7 +143,7 @@ def parse_budgets(text: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise DataError("bad-budget", f"--budgets={text} is not a list of FLOPs; write it like 8e10,1.6e11,3.2e11") from None
+        raise DataError("is not a list of FLOPs; write it like 8e10,1.6e11,3.2e11", "budgets", text) from None
 
 
 def fit_laws(
@@ -165,9 +163,7 @@ def fit_laws(
         check_budget(budget)
     notes: list[str] = []
     if budgets is None and measurements.curves:
-        raise DataError(
-            "no-budgets", "training curves have no budgets of their own; name them, such as --budgets 8e10,1.6e11,3.2e11"
-        )
+        raise DataError("training curves have no budgets of their own; name them, such as --budgets 8e10,1.6e11,3.2e11")
     compared, of_budgets = measurements, np.full(len(measurements), np.nan)
     if budgets is None and measurements.budgets is not None:
         of_budgets = measurements.budgets
@@ -188,9 +184,8 @@ def fit_laws(
     else:
         errors.append(
             DataError(
-                "no-budgets",
                 "no three runs have the same compute, so that there are no IsoFLOP curves; measure several sizes at each "
-                "budget",
+                "budget"
             )
         )
     progress(0.1)
@@ -209,7 +204,7 @@ def fit_laws(
         except DataError as error:
             errors.append(error)
     if isoflop is None and parametric is None and envelope is None:
-        raise next((error for error in errors if error.code == "few-sizes"), errors[0])
+        raise next((error for error in errors if isinstance(error, FewSizes)), errors[0])
     notes += [f"{error}" for error in errors]
     factors = whole.flops / (whole.parameters * whole.tokens)
     result = ScalingFit(

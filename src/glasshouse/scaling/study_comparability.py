@@ -18,7 +18,7 @@ def check_sources(a: str | PathLike[str], b: str | PathLike[str]) -> list[str]:
     studies = [scale_study.find(source) if scale_study.is_study_name(source) else None for source in (a, b)]
     paths = [Path(source) if study is None else study.path for source, study in zip((a, b), studies, strict=True)]
     if paths[0].resolve() == paths[1].resolve():
-        raise DataError("same-study", f"both names mean {paths[0]}, and two studies are compared; name another one")
+        raise DataError(f"both names mean {paths[0]}, and two studies are compared; name another one")
     first, second = studies
     if first is not None and second is not None:
         return check(first, second)
@@ -36,23 +36,20 @@ def check(a: ScaleStudy, b: ScaleStudy) -> list[str]:
     if measured[0] != measured[1]:
         first, second = (f"{metric} of the task {task}" for task, metric in measured)
         raise DataError(
-            "different-metrics",
-            f"{a.name} measures {first}, and {b.name} measures {second}; plan both with the same task and data splits",
+            f"{a.name} measures {first}, and {b.name} measures {second}; plan both with the same task and data splits"
         )
     prints = [study.sizes[0].facts.get("data") for study in (a, b)]
     if None not in prints and prints[0] != prints[1]:
         raise DataError(
-            "different-data",
             f"the texts or splits differ ({a.name}: {_source(specs[0])}, {b.name}: {_source(specs[1])}), and so their "
-            "losses are not comparable; plan both with the same data",
+            "losses are not comparable; plan both with the same data"
         )
     differing = [name for name in TOKENIZER_FIELDS if len({getattr(spec.data, name) for spec in specs}) > 1]
     if differing and study_metric.metric_declaration(a.metric, specs[0].task).per_token:
         first, second = (", ".join(f"data.{name}={getattr(spec.data, name)}" for name in differing) for spec in specs)
         raise DataError(
-            "different-tokenizers",
             f"the tokenizers differ ({a.name}: {first}; {b.name}: {second}), and losses for each token are not comparable "
-            "between tokenizers; plan both with the same one",
+            "between tokenizers; plan both with the same one"
         )
     notes = []
     if None in prints:

@@ -8,9 +8,10 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from glasshouse.serving import answers
+from glasshouse.serving.batcher import QueueFull, ServerStops, TimeLimit
 from glasshouse.specs.errors import GlasshouseError
 
-STATUS_OF_ERRORS = {"queue-full": 429, "time-limit": 504, "server-stops": 503}
+STATUS_OF_ERRORS: dict[type[GlasshouseError], int] = {QueueFull: 429, TimeLimit: 504, ServerStops: 503}
 KINDS_OF_ERRORS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {"application/json": {"schema": {"type": "object"}}}}
@@ -26,16 +27,8 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class BadRequest(GlasshouseError):
-    """A bad value of a field."""
-
-    def __init__(self, field: str, message: str, kind: str) -> None:
-        super().__init__(kind, message)
-        self.field = field
-
-
-def bad_field(field: str, message: str, kind: str = "invalid_value") -> GlasshouseError:
-    return BadRequest(field, message, kind)
+class PromptTooLong(GlasshouseError):
+    """A prompt that is longer than the context of the model."""
 
 
 def handle_errors(app: FastAPI) -> None:
@@ -59,8 +52,9 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(GlasshouseError)
     async def wrong(request: Request, error: GlasshouseError) -> JSONResponse:
-        status = STATUS_OF_ERRORS.get(error.code, 400)
+        status = STATUS_OF_ERRORS.get(type(error), 400)
         kind = KINDS_OF_ERRORS.get(status, "invalid_request_error" if status == 400 else "server_error")
         headers = {"Retry-After": "1"} if status == 429 else None
-        field = getattr(error, "field", None)
-        return JSONResponse(answers.error(str(error), kind, field, error.code), status, headers=headers)
+        # Clients know this code; it tells them to send less.
+        code = "context_length_exceeded" if isinstance(error, PromptTooLong) else "invalid_value" if status == 400 else None
+        return JSONResponse(answers.error(str(error), kind, error.field or None, code), status, headers=headers)

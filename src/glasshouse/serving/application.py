@@ -15,7 +15,7 @@ from glasshouse.llms.language_model import Message, render_chat
 from glasshouse.pages import playground_page
 from glasshouse.runs.run import Run, Translation
 from glasshouse.serving import answers
-from glasshouse.serving.api_errors import ERRORS, bad_field, handle_errors
+from glasshouse.serving.api_errors import ERRORS, handle_errors
 from glasshouse.serving.batcher import Batcher, Piece, PromptScores
 from glasshouse.serving.guard import Guard
 from glasshouse.serving.measurements import ServerMeasurements
@@ -92,9 +92,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
     def language_model(name: str) -> tuple[ServedModel, Batcher]:
         model = find(name)
         if model.batcher is None:
-            raise GlasshouseError(
-                "not-a-language-model", f"{name} does not continue a text; use /v1/classify, /v1/translate or /v1/embeddings"
-            )
+            raise GlasshouseError(f"{name} does not continue a text; use /v1/classify, /v1/translate or /v1/embeddings")
         return model, model.batcher
 
     @app.post("/v1/completions", responses=STREAM | ERRORS)
@@ -105,7 +103,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
         texts, prompts = prompts_of(body.prompt, tokenizer)
         count, echo = body.n or 1, bool(body.echo)
         if body.best_of not in (None, count):
-            raise bad_field("best_of", f"best_of={body.best_of} is not supported; leave it out, or choose n={count}")
+            raise GlasshouseError(f"is not supported; leave it out, or choose n={count}", "best_of", body.best_of)
         job = text_job(
             body, prompts, context, tokenizer.vocabulary, options, 16 if body.max_tokens is None else body.max_tokens
         )
@@ -162,7 +160,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
         prompt, template_stops = render_chat(messages)
         prompts = [encode_prompt(tokenizer, prompt)]
         if body.top_logprobs and not body.logprobs:
-            raise bad_field("top_logprobs", f"top_logprobs={body.top_logprobs} needs logprobs; set logprobs to true")
+            raise GlasshouseError("needs logprobs; set logprobs to true", "top_logprobs", body.top_logprobs)
         asked = body.max_completion_tokens or body.max_tokens
         most = asked or max(min(context - len(prompts[0]), options.most_tokens), 1)
         job = text_job(body, prompts, context, tokenizer.vocabulary, options, most, template_stops)

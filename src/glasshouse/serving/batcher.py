@@ -31,21 +31,21 @@ class QueueFull(GlasshouseError):
     """There is no room for another request."""
 
     def __init__(self, waiting: int) -> None:
-        super().__init__("queue-full", f"{waiting} requests are waiting already; try again later")
+        super().__init__(f"{waiting} requests are waiting already; try again later")
 
 
 class TimeLimit(GlasshouseError):
     """A request took too long."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__("time-limit", f"the request took longer than {seconds:g} s; ask for fewer tokens")
+        super().__init__(f"the request took longer than {seconds:g} s; ask for fewer tokens")
 
 
 class ServerStops(GlasshouseError):
     """The server is being stopped."""
 
     def __init__(self) -> None:
-        super().__init__("server-stops", "the server is being stopped; ask another one")
+        super().__init__("the server is being stopped; ask another one")
 
 
 @dataclass(frozen=True)

@@ -53,15 +53,15 @@ def act(action: str, run: RunEntry, study: Path | None = None) -> str:
 
 def _act(action: str, run: RunEntry, study: Path | None) -> str:
     if action != "stop" and is_started(action, run.path):
-        raise RunError("not-possible", f"glasshouse {action} was started for {run.name} already; wait until it has ended")
+        raise RunError(f"glasshouse {action} was started for {run.name} already; wait until it has ended")
     if action not in possible(run):
-        raise RunError("not-possible", f"{action} is not possible: {run.name} is {run.status}; reload the page")
+        raise RunError(f"{action} is not possible: {run.name} is {run.status}; reload the page")
     if action == "stop":
         stop_request.make(run.path)
         return f"{run.name} was asked to stop. It saves a checkpoint after its next step."
     if action == "resume" and study:
         if lock.is_held(study):
-            raise RunError("not-possible", f"the study {study.name} is being trained and will train {run.name} in its turn")
+            raise RunError(f"the study {study.name} is being trained and will train {run.name} in its turn")
         _start("resume", study, run.path)
         return f"The study {study.name} goes on: glasshouse resume was started."
     _start(action, run.path, run.path)

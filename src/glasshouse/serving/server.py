@@ -64,7 +64,7 @@ def serve_app(
         logging.getLogger("uvicorn.error").addFilter(_is_no_system_error)
         server.run()
     except SystemExit as error:  # uvicorn exits if it cannot bind
-        raise GlasshouseError("cannot-bind", f"port {port} of {host} is not free or not allowed; {remedy}") from error
+        raise GlasshouseError(f"port {port} of {host} is not free or not allowed; {remedy}") from error
     finally:
         logging.getLogger("uvicorn.error").removeFilter(_is_no_system_error)
 
@@ -77,9 +77,10 @@ def check_host(host: str) -> None:
         socket.getaddrinfo(host, None)
     except (OSError, ValueError) as error:
         raise GlasshouseError(
-            "bad-host",
-            f"--host={host[:100]!r} is no address ({getattr(error, 'strerror', None) or error}); write 127.0.0.1 for this "
-            "machine only, or 0.0.0.0 for all its addresses",
+            f"is no address ({getattr(error, 'strerror', None) or error}); write 127.0.0.1 for this machine only, or "
+            "0.0.0.0 for all its addresses",
+            "host",
+            host[:100],
         ) from None
 
 

@@ -117,7 +117,7 @@ class TextAnswer:
                     yield _event({**self.head, "choices": [], "usage": count})
                 yield "data: [DONE]\n\n"
             except GlasshouseError as error:
-                yield _event(answers.error(str(error), "server_error", code=error.code))
+                yield _event(answers.error(str(error), "server_error"))
             except Exception as error:
                 logging.getLogger("uvicorn.error").exception("a step failed")
                 yield _event(answers.error(f"the server failed: {error}", "server_error"))

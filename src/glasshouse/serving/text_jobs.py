@@ -9,10 +9,11 @@ from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.runs.run import Run
-from glasshouse.serving.api_errors import bad_field
+from glasshouse.serving.api_errors import PromptTooLong
 from glasshouse.serving.batcher import TextJob
 from glasshouse.serving.requests import MOST_TEXTS
 from glasshouse.serving.served_model import ServerOptions
+from glasshouse.specs.errors import GlasshouseError
 
 
 def text_job(
@@ -27,24 +28,20 @@ def text_job(
     """The job of a request. Raises GlasshouseError for what the shapes of requests cannot rule out."""
     for prompt in prompts:
         if len(prompt) > context:
-            raise bad_field(
-                "prompt",
-                f"the prompt has {len(prompt)} tokens, but the context of this model is {context}; shorten it",
-                "context_length_exceeded",
+            raise PromptTooLong(
+                f"the prompt has {len(prompt)} tokens, but the context of this model is {context}; shorten it", "prompt"
             )
         check_tokens("prompt", prompt, vocabulary)
     if most > options.most_tokens:
-        raise bad_field(
-            "max_tokens", f"max_tokens={most} is above the limit of this server; choose {options.most_tokens} or less"
-        )
+        raise GlasshouseError(f"is above the limit of this server; choose {options.most_tokens} or less", "max_tokens", most)
     if len(prompts) * (body.n or 1) > MOST_TEXTS:
-        raise bad_field(
-            "n", f"n={body.n} for {len(prompts)} prompts makes more than {MOST_TEXTS} texts; ask for fewer at a time"
+        raise GlasshouseError(
+            f"for {len(prompts)} prompts makes more than {MOST_TEXTS} texts; ask for fewer at a time", "n", body.n
         )
     bias = {}
     for key, value in (body.logit_bias or {}).items():
         if not (key.isascii() and key.isdigit() and len(key) < 12 and int(key) < vocabulary):
-            raise bad_field("logit_bias", f"logit_bias has the key {key!r}; choose token ids below {vocabulary}")
+            raise GlasshouseError(f"logit_bias has the key {key!r}; choose token ids below {vocabulary}", "logit_bias")
         bias[int(key)] = value
     own = [body.stop] if isinstance(body.stop, str) else body.stop or []
     sampling = Sampling(
@@ -61,7 +58,7 @@ def text_job(
 def check_tokens(field: str, tokens: list[int], vocabulary: int) -> None:
     """Refuse tokens that are not in the vocabulary."""
     if beyond := [token for token in tokens if token >= vocabulary]:
-        raise bad_field(field, f"token {beyond[0]} is not in the vocabulary; choose tokens below {vocabulary}")
+        raise GlasshouseError(f"token {beyond[0]} is not in the vocabulary; choose tokens below {vocabulary}", field)
 
 
 async def constraint_of(body: Any, run: Run) -> TokenConstraint | None:
@@ -69,7 +66,9 @@ async def constraint_of(body: Any, run: Run) -> TokenConstraint | None:
     wanted, schema = body.response_format, None
     if wanted is not None and wanted.type == "json_schema":
         if wanted.json_schema is None:
-            raise bad_field("response_format", "a response_format of type 'json_schema' needs the field json_schema; add it")
+            raise GlasshouseError(
+                "a response_format of type 'json_schema' needs the field json_schema; add it", "response_format"
+            )
         schema = wanted.json_schema.given
     elif wanted is not None and wanted.type == "json_object":
         schema = {"type": "object"}

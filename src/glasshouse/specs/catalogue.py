@@ -36,9 +36,7 @@ def names(family: str) -> list[str]:
 def check(family: str, name: str, where: str) -> None:
     """Refuse a name that no package provides; `where` is the field that holds it."""
     if name not in _entries(family):
-        raise SpecError(
-            "unknown-word", f"{where}={name!r} is not one of: {', '.join(names(family))}{did_you_mean(name, names(family))}"
-        )
+        raise SpecError(f"is not one of: {', '.join(names(family))}{did_you_mean(name, names(family))}", where, name)
 
 
 def find(family: str, name: str, where: str | None = None) -> Any:
@@ -48,9 +46,10 @@ def find(family: str, name: str, where: str | None = None) -> Any:
         return _entries(family)[name].load()
     except Exception as error:  # the module of another package may raise anything
         raise SpecError(
-            "part-cannot-be-loaded",
-            f"{where or family}={name!r} cannot be loaded from {_entries(family)[name].value}: "
-            f"{type(error).__name__}: {error}; repair or remove the package that provides it",
+            f"cannot be loaded from {_entries(family)[name].value}: {type(error).__name__}: {error}; repair or remove the "
+            "package that provides it",
+            where or family,
+            name,
         ) from error
 
 

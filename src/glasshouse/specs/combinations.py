@@ -6,7 +6,7 @@ These are the rules that can be checked without torch. `models.build` checks whe
 from itertools import islice
 
 from glasshouse.specs import catalogue, spec_fields
-from glasshouse.specs.errors import SpecError
+from glasshouse.specs.errors import NoDataNamed, SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
 
 
@@ -14,46 +14,43 @@ def check(spec: Spec) -> None:
     """Raise SpecError for the first invalid combination."""
     data, model, training = spec.data, spec.model, spec.training
     if data.source and data.files:
-        raise SpecError("source-and-files", f"data.source={data.source!r} and data.files are both set; set only one")
+        raise SpecError("and data.files are both set; set only one", "data.source", data.source)
     if data.megabytes and not (data.source and getattr(catalogue.find("source", data.source), "has_size_limit", False)):
         raise SpecError(
-            "source-without-limit",
-            f"data.megabytes={data.megabytes:g} has no effect on data.{'source' if data.source else 'files'}="
-            f"{data.source or ','.join(data.files)}; remove it, or choose data.source=installed-python",
+            f"has no effect on data.{('source' if data.source else 'files')}={data.source or ','.join(data.files)}; "
+            "remove it, or choose data.source=installed-python",
+            "data.megabytes",
+            data.megabytes,
         )
     untrained = not training.steps and not training.epochs
     if not data.source and not data.files and not untrained:
-        raise SpecError(
-            "no-data",
-            "the spec names no data; set data.source (data.source=state-of-the-union) or data.files (data.files=mine.txt)",
+        raise NoDataNamed(
+            "the spec names no data; set data.source (data.source=state-of-the-union) or data.files (data.files=mine.txt)"
         )
     if model.width % model.heads and not model.head_width:
         divisors = list(islice((str(n) for n in range(1, model.width + 1) if model.width % n == 0), 7))
         choices = ", ".join(divisors[:6]) + (", ..." if len(divisors) > 6 else "")
-        raise SpecError(
-            "heads-divide-width", f"model.heads={model.heads} does not divide model.width={model.width}; choose {choices}"
-        )
+        raise SpecError(f"does not divide model.width={model.width}; choose {choices}", "model.heads", model.heads)
     if model.zero_branches and model.connection == "no-residual":
         raise SpecError(
-            "zero-branches-without-residual",
-            f"model.zero_branches=true with model.connection={model.connection!r} gives zeros whatever the input, because "
-            "nothing goes around a block's parts; choose model.connection=pre-norm or post-norm",
+            f"with model.connection={model.connection!r} gives zeros whatever the input, because nothing goes around "
+            "a block's parts; choose model.connection=pre-norm or post-norm",
+            "model.zero_branches",
+            True,
         )
     # An imported model has neither data nor steps, and its spec is valid.
     if bool(training.steps) == bool(training.epochs) and (data.source or data.files):
         raise SpecError(
-            "steps-or-epochs",
-            f"training.steps={training.steps} and training.epochs={training.epochs:g}: set exactly one of them above 0",
+            f"and training.epochs={training.epochs:g}: set exactly one of them above 0", "training.steps", training.steps
         )
     if training.batch % training.gradient_accumulation:
         raise SpecError(
-            "accumulation-divides-batch",
-            f"training.gradient_accumulation={training.gradient_accumulation} does not divide "
-            f"training.batch={training.batch}; choose a divisor, because micro-batches have equal sizes",
+            (f"does not divide training.batch={training.batch}; choose a divisor, because micro-batches have equal sizes"),
+            "training.gradient_accumulation",
+            training.gradient_accumulation,
         )
     if training.batch % (training.processes * training.gradient_accumulation):
         raise SpecError(
-            "processes-divide-batch",
             f"training.batch={training.batch} cannot be divided among training.processes={training.processes}"
             + (
                 f" x training.gradient_accumulation={training.gradient_accumulation}"
@@ -61,35 +58,37 @@ def check(spec: Spec) -> None:
                 else ""
             )
             + f"; choose a multiple of {training.processes * training.gradient_accumulation}, because every process takes "
-            "equally many rows",
+            "equally many rows"
         )
     _check_warmups(spec)
     if training.tied_until:
         _check_tied_output(spec)
     if training.processes > 1 and training.freeze == "gradual":
         raise SpecError(
-            "processes-or-gradual",
-            f"training.processes={training.processes} needs the same trained weights in all steps, but "
-            "training.freeze='gradual' changes them; choose one of them",
+            ("needs the same trained weights in all steps, but training.freeze='gradual' changes them; choose one of them"),
+            "training.processes",
+            training.processes,
         )
     if training.processes > 1 and training.offload_optimiser:
         raise SpecError(
-            "processes-or-offload",
-            f"training.offload_optimiser=true is for one process, but training.processes={training.processes}; leave one of "
-            "them out: with training.parallel=shard every process holds only its share of the optimiser's state",
+            f"is for one process, but training.processes={training.processes}; leave one of them out: with "
+            "training.parallel=shard every process holds only its share of the optimiser's state",
+            "training.offload_optimiser",
+            True,
         )
     if training.lora_rank and training.freeze == "gradual":
         raise SpecError(
-            "lora-or-gradual",
-            f"training.lora_rank={training.lora_rank} keeps everything except the head frozen, but "
-            "training.freeze='gradual' unfreezes it; choose one of them",
+            "keeps everything except the head frozen, but training.freeze='gradual' unfreezes it; choose one of them",
+            "training.lora_rank",
+            training.lora_rank,
         )
     _refuse_unread_fields(spec)
     if spec.evaluation.stride > data.context:
         raise SpecError(
-            "stride-within-context",
-            f"evaluation.stride={spec.evaluation.stride} is more than data.context={data.context}; "
-            "a window cannot score more tokens than it holds, so choose a smaller stride",
+            f"is more than data.context={data.context}; a window cannot score more tokens than it holds, so choose a "
+            "smaller stride",
+            "evaluation.stride",
+            spec.evaluation.stride,
         )
 
 
@@ -98,21 +97,22 @@ def _check_warmups(spec: Spec) -> None:
     training, unit = spec.training, 4 * spec.training.processes * spec.training.gradient_accumulation
     if training.batch_warmup and training.batch % unit:
         raise SpecError(
-            "warmup-divides-batch",
-            f"training.batch_warmup={training.batch_warmup:g} begins with a quarter of training.batch={training.batch}, "
-            f"which is no whole number of sequences for every process and micro-batch; choose a multiple of {unit}",
+            f"begins with a quarter of training.batch={training.batch}, which is no whole number of sequences for "
+            f"every process and micro-batch; choose a multiple of {unit}",
+            "training.batch_warmup",
+            training.batch_warmup,
         )
     if training.batch_warmup and training.group_by_length:
         raise SpecError(
-            "warmup-or-length-groups",
-            f"training.group_by_length=true needs batches of one size, but training.batch_warmup={training.batch_warmup:g} "
-            "changes it; choose one of them",
+            f"needs batches of one size, but training.batch_warmup={training.batch_warmup:g} changes it; choose one of them",
+            "training.group_by_length",
+            True,
         )
     if training.window_warmup and spec.data.context % 4:
         raise SpecError(
-            "warmup-divides-context",
-            f"training.window_warmup={training.window_warmup:g} begins with quarters of the context, and "
-            f"data.context={spec.data.context} has none; choose a multiple of 4",
+            (f"begins with quarters of the context, and data.context={spec.data.context} has none; choose a multiple of 4"),
+            "training.window_warmup",
+            training.window_warmup,
         )
 
 
@@ -121,9 +121,8 @@ def _check_tied_output(spec: Spec) -> None:
     training, what = spec.training, f"training.tied_until={spec.training.tied_until:g}"
     if spec.model.tied:
         raise SpecError(
-            "tied-for-good",
             f"{what} needs an output matrix of its own for the later steps, but model.tied=true has none; "
-            "choose model.tied=false",
+            "choose model.tied=false"
         )
     unequal = {
         "start_from": (training.start_from, ""),
@@ -134,9 +133,8 @@ def _check_tied_output(spec: Spec) -> None:
     for field, (is_set, without) in unequal.items():
         if is_set:
             raise SpecError(
-                "tied-but-unequal",
                 f"{what} keeps the output matrix equal to the embedding, but training.{field}={getattr(training, field)!r} "
-                f"makes their values or their updates differ; choose training.{field}={without} or training.tied_until=0",
+                f"makes their values or their updates differ; choose training.{field}={without} or training.tied_until=0"
             )
 
 
@@ -147,7 +145,4 @@ def _refuse_unread_fields(spec: Spec) -> None:
             if not rule.task_specific or (value := getattr(getattr(spec, section), name)) == default:
                 continue
             if f"{section}.{name}" not in catalogue.find("task", spec.task, "task").reads:
-                raise SpecError(
-                    "not-of-this-task",
-                    f"{section}.{name}={value!r} has no effect in task={spec.task!r}; remove it",
-                )
+                raise SpecError(f"{section}.{name}={value!r} has no effect in task={spec.task!r}; remove it")

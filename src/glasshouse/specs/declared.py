@@ -98,9 +98,8 @@ def own_fields(spec: Spec, name: str) -> dict[str, SpecField]:
         for field, declared in spec_fields.fields(settings_class(catalogue.find(family, word, where), name)).items():
             if own.setdefault(field, declared) != declared:
                 raise SpecError(
-                    "setting-declared-twice",
                     f"{name}.{field} is declared by two of the chosen parts, and {where}={word} declares it differently; "
-                    "rename the setting of one part",
+                    "rename the setting of one part"
                 )
             if declared.rule.family:
                 pending.append((declared.rule.family, table.own.get(field, declared.default), f"{name}.{field}"))

@@ -1,31 +1,103 @@
-"""Errors that the user can act on. Commands print them and exit with status 2.
+"""Errors that the user can act on, as values: what is wrong, the field and its value, and what to do.
 
-Each error has a code and a message. The code names the broken rule (`heads-divide-width`) and never changes, so tests and
-programs compare codes. The message states the rule, the value that broke it and the remedy; its wording may change.
+They are put into words where they are told. A command names its own options (`--margin 0.1`); a function call names its
+arguments (`margin=0.1`). Commands print them and exit with status 2.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
 
 LONGEST_MESSAGE = 1500
 """Characters of a message that quotes data, such as the names of its columns."""
+NOT_GIVEN: object = object()
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A field to set, in the reader's own words for it. `value` is as typed, such as NAME; `how` stands in front."""
+
+    field: str
+    value: str
+    how: str = "set"
+
+
+class Reader(Protocol):
+    """Who is told an error."""
+
+    def assigned(self, field: str, value: object) -> str:
+        """A field with its value, as this reader writes it; empty if the reader cannot set the field."""
+
+
+class Caller:
+    """The reader who called a function, or who wrote a spec."""
+
+    def assigned(self, field: str, value: object) -> str:
+        quoted = isinstance(value, str) and not isinstance(value, Verbatim)
+        return f"{field}={value!r}" if quoted else f"{field}={plain(value)}"
+
+
+class Verbatim(str):
+    """A value as it was typed, or a placeholder such as NAME: shown without quotes."""
 
 
 class GlasshouseError(Exception):
-    """An error that the caller can correct. Any other exception is a bug in Glasshouse and keeps its traceback."""
+    """An error that the caller can correct. Any other exception is a bug in Glasshouse and keeps its traceback.
+
+    `problem` states the rule that was broken, and mostly the remedy after a semicolon. With a `field` and its `value` it
+    goes on after them: `GlasshouseError("is below the minimum; choose 1 or more", "tokens", 0)`. A field of a spec has its
+    dotted name. `remedies` are those that a reader words differently, or has no way to follow; one of them is enough.
+    """
 
     exit_status = 2
 
-    def __init__(self, code: str, message: str) -> None:
-        if len(message) > LONGEST_MESSAGE:
-            # The beginning says what is wrong, and the end what to do.
-            message = f"{message[: LONGEST_MESSAGE * 2 // 3]} ... {message[-LONGEST_MESSAGE // 3 :]}"
-        super().__init__(message)
-        self.code = code
+    def __init__(
+        self, problem: str, field: str = "", value: object = NOT_GIVEN, remedies: Sequence[Remedy | str] = ()
+    ) -> None:
+        super().__init__(problem)
+        self.problem, self.field, self.value, self.remedies = problem, field, value, tuple(remedies)
+        self.where = ""
+
+    def within(self, where: str) -> Self:
+        """The same error, which names the file or the arm around it."""
+        self.where = f"{where}: {self.where}"
+        return self
+
+    def told(self, reader: Reader) -> str:
+        """The error in words."""
+        subject = ""
+        if self.value is not NOT_GIVEN:
+            subject = f"{reader.assigned(self.field, self.value) or Caller().assigned(self.field, self.value)} "
+        ways = [remedy if isinstance(remedy, str) else _way(remedy, reader) for remedy in self.remedies]
+        remedy = f"; {', or '.join(filter(None, ways)) or 'correct it'}" if ways else ""
+        return _shortened(f"{self.where}{subject}{self.problem}{remedy}")
+
+    def __str__(self) -> str:
+        return self.told(Caller())
+
+
+def _way(remedy: Remedy, reader: Reader) -> str:
+    assigned = reader.assigned(remedy.field, Verbatim(remedy.value))
+    return assigned and f"{remedy.how} {assigned}"
+
+
+def plain(value: object) -> str:
+    """A value as one types it."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shortened(message: str) -> str:
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    # The beginning says what is wrong, and the end what to do.
+    return f"{message[: LONGEST_MESSAGE * 2 // 3]} ... {message[-LONGEST_MESSAGE // 3 :]}"
 
 
 class Interrupted(GlasshouseError):
     """A signal stopped the work, and the progress is saved. `reached` describes the progress, `command` continues it."""
 
     def __init__(self, signal: int, reached: str, command: str = "") -> None:
-        super().__init__("interrupted", f"{reached}; continue with: {command}" if command else reached)
+        super().__init__(f"{reached}; continue with: {command}" if command else reached)
         self.signal, self.reached = signal, reached
         self.exit_status = 128 + signal
 
@@ -34,11 +106,15 @@ class SpecError(GlasshouseError):
     """An invalid spec: an unknown field, a wrong type, a value out of range, or parts that do not fit together."""
 
 
+class NoDataNamed(SpecError):
+    """A spec that names no data."""
+
+
 class DataError(GlasshouseError):
     """Data that cannot be read, or that are too few for the task. What a message quotes of the data stays on its line."""
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(code, message.replace("\r", "\\r").replace("\n", "\\n"))
+    def told(self, reader: Reader) -> str:
+        return super().told(reader).replace("\r", "\\r").replace("\n", "\\n")
 
 
 class LimitExceeded(DataError):
@@ -47,6 +123,10 @@ class LimitExceeded(DataError):
 
 class RunError(GlasshouseError):
     """A run folder that is missing, in use, damaged, written by a newer version, or not a run folder at all."""
+
+
+class UnknownRun(RunError):
+    """A name that no run has."""
 
 
 class CannotImport(GlasshouseError):
@@ -61,12 +141,15 @@ class LaunchError(GlasshouseError):
     """A job that a cluster cannot run, a cluster file that cannot be read, or a cluster that does not answer."""
 
 
+class NoSlurm(LaunchError):
+    """A machine without Slurm's programs."""
+
+
 class MissingExtra(GlasshouseError):
     """An optional dependency that is not installed. `install` are all packages of this purpose."""
 
     def __init__(self, package: str, purpose: str, install: str = "") -> None:
         super().__init__(
-            "missing-package",
             f"{purpose} needs the package {package!r}, which is not installed; "
             f"install it with: pip install {install or package}",
         )

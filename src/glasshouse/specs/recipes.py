@@ -39,23 +39,21 @@ def all_recipes() -> dict[str, Recipe]:
 def tables_of(recipe: str) -> dict[str, Any]:
     """The tables of a recipe (by name) or of a spec file (by a path that ends in .toml)."""
     if not isinstance(recipe, str):
-        raise SpecError("unknown-recipe", f"a recipe is named by a text, and {recipe!r:.100} is none")
+        raise SpecError(f"a recipe is named by a text, and {recipe!r:.100} is none")
     if recipe.endswith(".toml"):
         path = Path(recipe)
         if not path.is_file():
-            raise SpecError(
-                "unknown-recipe", f"there is no spec file {recipe}; use a recipe's name or the path of a TOML file"
-            )
+            raise SpecError(f"there is no spec file {recipe}; use a recipe's name or the path of a TOML file")
         try:
             text = toml_text.read_text(path)
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise SpecError("not-toml", f"{recipe} is not TOML: {error}; use a TOML file in UTF-8") from None
+            raise SpecError(f"{recipe} is not TOML: {error}; use a TOML file in UTF-8") from None
         tables = spec_files.tables_from_toml(text, recipe)
         tables.pop("about", None)
         return tables
     if recipe not in all_recipes():
         hint, known = catalogue.did_you_mean(recipe, all_recipes()), ", ".join(all_recipes())
-        raise SpecError("unknown-recipe", f"there is no recipe {recipe!r}{hint} (the recipes are: {known})")
+        raise SpecError(f"there is no recipe {recipe!r}{hint} (the recipes are: {known})")
     return all_recipes()[recipe].tables
 
 

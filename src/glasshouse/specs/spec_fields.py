@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from glasshouse.specs import catalogue, toml_text
-from glasshouse.specs.errors import SpecError
+from glasshouse.specs.errors import SpecError, plain
 
 # The largest whole number, unless the rule of a field says otherwise.
 MOST_WHOLE = 10**12
@@ -69,7 +69,7 @@ def from_text(kind: Any, text: str, where: str) -> Any:
     if kind is bool:
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
-        raise SpecError("wrong-type", f"{where}={text!r} is neither true nor false; write {where}=true or {where}=false")
+        raise SpecError(f"is neither true nor false; write {where}=true or {where}=false", where, text)
     if kind is int:
         try:
             return int(text)
@@ -77,11 +77,11 @@ def from_text(kind: Any, text: str, where: str) -> Any:
             number = _number(text)
             if number is not None and number.is_integer():
                 return int(number)
-            raise SpecError("wrong-type", f"{where}={text!r} is not a whole number; write for example {where}=100") from None
+            raise SpecError(f"is not a whole number; write for example {where}=100", where, text) from None
     if kind is float:
         number = _number(text)
         if number is None:
-            raise SpecError("wrong-type", f"{where}={text!r} is not a number; write for example {where}=0.001")
+            raise SpecError(f"is not a number; write for example {where}=0.001", where, text)
         return number
     return text
 
@@ -100,11 +100,11 @@ def coerce(kind: Any, value: Any, where: str) -> Any:
         values = (value,) if isinstance(value, item) else value
         if isinstance(values, list | tuple) and all(isinstance(v, item) for v in values):
             return tuple(values)
-        raise SpecError("wrong-type", f"{where}={value!r} must be a list, and each item must be {_noun(item)}")
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        raise SpecError(f"must be a list, and each item must be {_noun(item)}", where, value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1023:
         return float(value)
     if (kind is int and isinstance(value, bool)) or not isinstance(value, kind):
-        raise SpecError("wrong-type", f"{where}={value!r} must be {_noun(kind)}")
+        raise SpecError(f"must be {_noun(kind)}", where, value)
     return value
 
 
@@ -116,20 +116,20 @@ def check(value: Any, rule: FieldRule, where: str) -> None:
     """Refuse a value that the field's rule does not allow."""
     for text in value if isinstance(value, tuple) else (value,):
         if isinstance(text, str) and any("\ud800" <= sign <= "\udfff" or sign == "\0" for sign in text):
-            raise SpecError("wrong-type", f"{where}={text!r} has a zero byte or bytes that are no UTF-8; write it in UTF-8")
+            raise SpecError("has a zero byte or bytes that are no UTF-8; write it in UTF-8", where, text)
     if rule.choices and value not in rule.choices:
         hint = catalogue.did_you_mean(str(value), rule.choices)
-        raise SpecError("unknown-word", f"{where}={value!r} is not one of: {', '.join(rule.choices)}{hint}")
+        raise SpecError(f"is not one of: {', '.join(rule.choices)}{hint}", where, value)
     if rule.family and value:
         for name in value if isinstance(value, tuple) else (value,):
             catalogue.check(rule.family, name, where)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value != value:
-            raise SpecError("not-finite", f"{where} is not a number (NaN); choose a finite value")
+            raise SpecError(f"{where} is not a number (NaN); choose a finite value")
         if value in (float("inf"), float("-inf")):
-            raise SpecError("not-finite", f"{where}={value} is infinite; choose a finite value")
+            raise SpecError("is infinite; choose a finite value", where, value)
         if rule.minimum is not None and value < rule.minimum:
-            raise SpecError("out-of-range", f"{where}={value} is below the minimum; choose {rule.minimum} or more")
+            raise SpecError(f"is below the minimum; choose {plain(rule.minimum)} or more", where, value)
         maximum = MOST_WHOLE if rule.maximum is None and isinstance(value, int) else rule.maximum
         if maximum is not None and value > maximum:
-            raise SpecError("out-of-range", f"{where}={value} is above the maximum; choose {maximum} or less")
+            raise SpecError(f"is above the maximum; choose {plain(maximum)} or less", where, value)

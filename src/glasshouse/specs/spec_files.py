@@ -39,10 +39,10 @@ def from_toml(text: str, where: str) -> Spec:
     try:
         tables = tables_from_toml(text, where)
         if not tables:
-            raise SpecError("empty-spec", "the spec is empty; set at least the data and the number of steps")
+            raise SpecError("the spec is empty; set at least the data and the number of steps")
         return from_tables(tables)
     except SpecError as error:
-        raise SpecError(error.code, f"{where}: {error}") from None
+        raise error.within(where) from None
 
 
 def tables_from_toml(text: str, where: str) -> dict[str, Any]:
@@ -50,12 +50,11 @@ def tables_from_toml(text: str, where: str) -> dict[str, Any]:
     try:
         tables = toml_text.parse(text)
     except tomllib.TOMLDecodeError as error:
-        raise SpecError("not-toml", f"{where} is not TOML: {error}; correct its syntax") from None
+        raise SpecError(f"{where} is not TOML: {error}; correct its syntax") from None
     if (found := tables.pop("format", FORMAT)) != FORMAT:
         raise SpecError(
-            "newer-format",
             f"{where} has format={found!r}, but this version of Glasshouse reads format {FORMAT}; install the version that "
-            "wrote it",
+            "wrote it"
         )
     return tables
 
@@ -65,7 +64,7 @@ def load(path: Path) -> Spec:
     try:
         return from_toml(toml_text.read_text(path), str(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SpecError("unreadable-spec", f"the spec {path} cannot be read: {error}; restore or correct the file") from None
+        raise SpecError(f"the spec {path} cannot be read: {error}; restore or correct the file") from None
 
 
 def override(spec: Spec, changes: Iterable[str]) -> Spec:
@@ -74,17 +73,17 @@ def override(spec: Spec, changes: Iterable[str]) -> Spec:
     for change in changes:
         name, equals, text = change.partition("=")
         if not equals:
-            raise SpecError("not-an-override", f"{change!r} is not field=value; write for example model.width=64")
+            raise SpecError(f"{change!r} is not field=value; write for example model.width=64")
         section, dot, field = name.strip().rpartition(".")
         if name.strip() in SECTIONS:
-            raise SpecError("section-not-field", _not_a_field(name.strip()))
+            raise SpecError(_not_a_field(name.strip()))
         if not dot:
             if field != "task":
-                raise SpecError("unknown-field", _unknown_field(spec, name.strip()))
+                raise SpecError(_unknown_field(spec, name.strip()))
             tables["task"] = text.strip()
         else:
             if section not in SECTIONS:
-                raise SpecError("unknown-field", _unknown_field(spec, name.strip()))
+                raise SpecError(_unknown_field(spec, name.strip()))
             table = tables
             for word in section.split("."):
                 table = table.setdefault(word, {})
@@ -174,11 +173,11 @@ def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:
     for section, table in tables.items():
         if section == "task":
             if not isinstance(table, str):
-                raise SpecError("wrong-type", f"task={table!r} must be text, such as 'next-token'")
+                raise SpecError("must be text, such as 'next-token'", "task", table)
             spec = replace(spec, task=str(table))
             continue
         if section not in SECTIONS or "." in section:
-            raise SpecError("unknown-field", _unknown_field(spec, section))
+            raise SpecError(_unknown_field(spec, section))
         spec = _with_fields(spec, section, table, own)
     if "task" in tables:
         catalogue.check("task", spec.task, "task")
@@ -191,7 +190,7 @@ def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:
 def _with_fields(spec: Spec, section: str, table: Any, own: dict[str, dict[str, Any]]) -> Spec:
     """The spec with the values of a table's ordinary fields. The remaining values are collected in `own`, by section."""
     if not isinstance(table, Mapping):
-        raise SpecError("section-not-field", _not_a_field(section))
+        raise SpecError(_not_a_field(section))
     known, values = spec_fields.fields(SECTIONS[section]), {}
     for name, value in table.items():
         where = f"{section}.{name}"
@@ -199,9 +198,7 @@ def _with_fields(spec: Spec, section: str, table: Any, own: dict[str, dict[str, 
             spec = _with_fields(spec, where, value, own)
         elif where.rpartition(".")[0] in SECTIONS and "." in name:
             inner, _, last = name.rpartition(".")
-            raise SpecError(
-                "field-of-inner-table", f"{where} belongs to an inner table; write {{{inner!r}: {{{last!r}: ...}}}}"
-            )
+            raise SpecError(f"{where} belongs to an inner table; write {{{inner!r}: {{{last!r}: ...}}}}")
         elif name in known:
             kind, rule, _ = known[name]
             values[name] = _value(kind, value, where)
@@ -212,7 +209,7 @@ def _with_fields(spec: Spec, section: str, table: Any, own: dict[str, dict[str, 
         elif section in declared.OPEN_SECTIONS:
             own.setdefault(section, {})[name] = value
         else:
-            raise SpecError("unknown-field", _unknown_field(spec, where))
+            raise SpecError(_unknown_field(spec, where))
     return declared.with_section(spec, section, replace(declared.section(spec, section), **values))
 
 
@@ -239,13 +236,12 @@ def _undeclared(spec: Spec, section: str, name: str, value: Any) -> SpecError:
     """The error for a setting that no part in this spec declares; it names the parts that do."""
     owners = [owner for owner, _ in declared.declarations(section).get(name, ())]
     if not owners:
-        return SpecError("unknown-field", _unknown_field(spec, f"{section}.{name}"))
+        return SpecError(_unknown_field(spec, f"{section}.{name}"))
     fields = dict.fromkeys(owner.partition("=")[0] for owner in owners)
     current = " and ".join(f"{field}={_current_value(spec, field)!r}" for field in fields)
     value_text = value if isinstance(value, _Text) else repr(value)
     return SpecError(
-        "undeclared-setting",
-        f"{section}.{name}={value_text} is a setting of {' or '.join(owners)}, but this spec has {current}; remove it",
+        f"{section}.{name}={value_text} is a setting of {' or '.join(owners)}, but this spec has {current}; remove it"
     )
 
 

@@ -20,7 +20,6 @@ def check(run: RunFolder, arm: PlannedArm) -> None:
     for field in arm.changes:
         if field in planned and field in found and planned[field] != found[field]:
             raise RunError(
-                "run-of-another-arm",
                 f"{run.path} has {field}={str(found[field])[:100]!r}, and its arm has {str(planned[field])[:100]!r}; put "
-                "the run of the arm back, or delete this one to train it again",
+                "the run of the arm back, or delete this one to train it again"
             )

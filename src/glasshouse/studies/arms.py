@@ -70,11 +70,10 @@ def parse(words: Sequence[str]) -> ArmGrid:
     recipes = [word for word in words if _is_recipe(word)]
     if not recipes:
         raise SpecError(
-            "no-recipe",
-            "no recipe is named; begin with one (see `glasshouse recipes`) or with the path of a .toml spec file",
+            "no recipe is named; begin with one (see `glasshouse recipes`) or with the path of a .toml spec file"
         )
     if duplicates := [name for index, name in enumerate(recipes) if name in recipes[:index]]:
-        raise SpecError("recipe-twice", f"the recipe {duplicates[0]!r} is named twice; name each recipe once")
+        raise SpecError(f"the recipe {duplicates[0]!r} is named twice; name each recipe once")
     values_by_field: dict[str, list[tuple[str, ...]]] = {}
     for word in resolve_spec.with_full_names(word for word in words if not _is_recipe(word)):
         field, _, text = word.partition("=")
@@ -83,24 +82,20 @@ def parse(words: Sequence[str]) -> ArmGrid:
     # As in `glasshouse train`, the last value of a repeated field wins, but a list of values must not be lost silently.
     for field, occurrences in values_by_field.items():
         if any(len(values) > 1 for values in occurrences[:-1]):
-            raise SpecError("field-twice", f"{field} is set more than once; write all its values after one {field}=")
+            raise SpecError(f"{field} is set more than once; write all its values after one {field}=")
     varied = {field: occurrences[-1] for field, occurrences in values_by_field.items() if len(occurrences[-1]) > 1}
     if "task" in varied:
-        raise SpecError("one-task", ONE_TASK)
+        raise SpecError(ONE_TASK)
     fixed = tuple(f"{field}={occurrences[-1][0]}" for field, occurrences in values_by_field.items() if field not in varied)
     grid = ArmGrid(tuple(recipes), fixed, varied)
     if grid.arm_count < 2:
         single = f" ({fixed[-1]} has one value)" if fixed else ""
         raise SpecError(
-            "nothing-to-compare",
             f"there is only one arm, so nothing to compare{single}; write several values for a field, such as "
-            "model.position=learned,rotary, or name two recipes",
+            "model.position=learned,rotary, or name two recipes"
         )
     if grid.arm_count > MAX_ARMS:
-        raise SpecError(
-            "too-many-arms",
-            f"these values make {grid.arm_count} arms, more than the maximum of {MAX_ARMS}; use fewer values",
-        )
+        raise SpecError(f"these values make {grid.arm_count} arms, more than the maximum of {MAX_ARMS}; use fewer values")
     return grid
 
 
@@ -119,7 +114,7 @@ def expand(grid: ArmGrid) -> tuple[Variant, ...]:
         spec = resolve_spec.spec_of(recipe, *grid.fixed, *(f"{field}={value}" for field, value in changes.items()))
         name = ", ".join(parts)
         if same := next((other for other in variants if other.spec == spec), None):
-            raise SpecError("same-arm", f"the arms {same.name!r} and {name!r} have the same spec; remove one of them")
+            raise SpecError(f"the arms {same.name!r} and {name!r} have the same spec; remove one of them")
         used = {*RESERVED_NAMES, *(other.folder for other in variants)}
         variants.append(Variant(name, _unused_name(folder_name(name), used), recipe, changes, spec))
     return tuple(variants)
@@ -134,16 +129,14 @@ def parse_values(field: str, text: str) -> tuple[str, ...]:
         if field_type in (int, float) and ".." in part:
             values += _expand_range(field, part, field_type)
         elif not part and len(parts) > 1:
-            raise SpecError(
-                "empty-value", f'{field}={text} has an empty value between commas; remove a comma, or write "" for it'
-            )
+            raise SpecError(f'{field}={text} has an empty value between commas; remove a comma, or write "" for it')
         else:
             values.append("" if part == '""' else part)
     known: list[Any] = []
     for value in values if len(values) > 1 else ():
         parsed = spec_fields.from_text(field_type, value, field) if field_type else value
         if parsed in known:
-            raise SpecError("same-arm", f"{field}={text} contains the value {value} twice; write each value once")
+            raise SpecError(f"contains the value {value} twice; write each value once", field, text)
         known.append(parsed)
     return tuple(values)
 
@@ -156,19 +149,16 @@ def parse_seeds(text: str | int | Sequence[int]) -> tuple[int, ...]:
     else:
         parts = [part.strip() for part in str(text).rstrip(",").split(",")]
         if not all(re.fullmatch(r"[0-9]{1,10}", part) for part in parts):
-            raise SpecError("bad-seeds", f"--seeds={text} is not a list of whole numbers; {remedy}")
+            raise SpecError(f"is not a list of whole numbers; {remedy}", "seeds", text)
         if "," not in str(text) and int(parts[0]) > MAX_SEEDS:
-            raise SpecError("bad-seeds", f"--seeds={text} is more than the maximum of {MAX_SEEDS} seeds; {remedy}")
+            raise SpecError(f"is more than the maximum of {MAX_SEEDS} seeds; {remedy}", "seeds", text)
         seeds = tuple(map(int, parts)) if "," in str(text) else tuple(range(int(parts[0])))
     if len(seeds) < 2:
-        raise SpecError(
-            "bad-seeds",
-            f"--seeds={text} is too few to tell an effect from chance; use at least two seeds, better eight",
-        )
+        raise SpecError("is too few to tell an effect from chance; use at least two seeds, better eight", "seeds", text)
     if len(set(seeds)) < len(seeds):
-        raise SpecError("bad-seeds", f"--seeds={text} contains a seed twice; write each seed once")
+        raise SpecError("contains a seed twice; write each seed once", "seeds", text)
     if not all(0 <= seed <= LARGEST_SEED for seed in seeds):
-        raise SpecError("bad-seeds", f"--seeds={text} contains a seed outside 0 to {LARGEST_SEED}; {remedy}")
+        raise SpecError(f"contains a seed outside 0 to {LARGEST_SEED}; {remedy}", "seeds", text)
     return seeds
 
 
@@ -197,9 +187,8 @@ def _field_type(field: str) -> Any:
 def _refuse_pairing_field(field: str) -> None:
     if field in PAIRING_FIELDS:
         raise SpecError(
-            "pairs-the-arms",
             f"{field} cannot define arms, because the same seeds are used in every arm; choose the seeds with --seeds 8 or "
-            "--seeds 3,5,9",
+            "--seeds 3,5,9"
         )
 
 
@@ -214,34 +203,30 @@ def _split_at_commas(field: str, text: str) -> list[str]:
             parts.append(text[start:index].strip())
             start = index + 1
     if depth:
-        raise SpecError("unbalanced-bracket", f"{field}={text} has a bracket without its partner; write a list as [a,b]")
+        raise SpecError("has a bracket without its partner; write a list as [a,b]", field, text)
     return [*parts, text[start:].strip()]
 
 
 def _expand_range(field: str, part: str, field_type: type) -> list[str]:
     match = _RANGE.fullmatch(part)
     if not match:
-        raise SpecError("bad-range", f"{field}={part} is not a range; {_RANGE_EXAMPLES}")
+        raise SpecError(f"is not a range; {_RANGE_EXAMPLES}", field, part)
     low, high, spacing, count = float(match[1]), float(match[2]), match[3], int(match[4] or 0)
     if not -math.inf < low < high < math.inf:
-        raise SpecError("bad-range", f"{field}={part} does not go from a lower to a higher number; {_RANGE_EXAMPLES}")
+        raise SpecError(f"does not go from a lower to a higher number; {_RANGE_EXAMPLES}", field, part)
     if not spacing:
         if field_type is not int or not (low.is_integer() and high.is_integer()):
-            raise SpecError("bad-range", f"{field}={part} does not state the number of values; {_RANGE_EXAMPLES}")
+            raise SpecError(f"does not state the number of values; {_RANGE_EXAMPLES}", field, part)
         count = int(high - low) + 1
     if not 2 <= count <= MAX_ARMS:
-        raise SpecError("bad-range", f"{field}={part} has {count} values; choose 2 to {MAX_ARMS}")
+        raise SpecError(f"has {count} values; choose 2 to {MAX_ARMS}", field, part)
     if spacing == "log" and low <= 0:
-        raise SpecError(
-            "bad-range", f"{field}={part} cannot have logarithmic spacing from {low:g}; start above 0, or write :lin:{count}"
-        )
+        raise SpecError(f"cannot have logarithmic spacing from {low:g}; start above 0, or write :lin:{count}", field, part)
     values = (np.geomspace if spacing == "log" else np.linspace)(low, high, count)
     if field_type is int:
         whole = [str(round(value)) for value in values.tolist()]
         if len(set(whole)) < len(whole):
-            raise SpecError(
-                "bad-range", f"{field}={part} contains fewer than {count} different whole numbers; use a smaller count"
-            )
+            raise SpecError(f"contains fewer than {count} different whole numbers; use a smaller count", field, part)
         return whole
     # A run uses exactly the value shown. Rounding moves a value by less than half the smallest step from it; the two ends
     # are exact.
@@ -252,7 +237,7 @@ def _expand_range(field: str, part: str, field_type: type) -> list[str]:
         texts = [match[1], *(f"{value:.{digits}g}" for value in values.tolist()[1:-1]), match[2]]
         if (np.abs(np.array(texts[1:-1], float) - values[1:-1]) < largest_error).all():
             return [written_number(text, powers) for text in texts]
-    raise SpecError("bad-range", f"{field}={part} contains fewer than {count} different numbers; use a smaller count")
+    raise SpecError(f"contains fewer than {count} different numbers; use a smaller count", field, part)
 
 
 def written_number(text: str, power: bool) -> str:

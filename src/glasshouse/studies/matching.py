@@ -41,7 +41,7 @@ class MatchedArms:
 def check_quantity(quantity: str) -> None:
     """Refuse an unknown quantity."""
     if quantity not in QUANTITIES:
-        raise SpecError("unknown-word", f"--match={quantity} is not one of: {', '.join(QUANTITIES)}")
+        raise SpecError(f"is not one of: {', '.join(QUANTITIES)}", "match", quantity)
 
 
 def match(
@@ -71,9 +71,9 @@ def _match(
         return _match_parameters(names, jobs, varied)
     if overwritten := [field for field in varied if field in SET_BY_STEPS]:
         raise SpecError(
-            "match-undoes-arms",
-            f"--match={quantity} sets {overwritten[0]}, but {overwritten[0]} is what varies between the arms; "
-            "use --match steps",
+            f"sets {overwritten[0]}, but {overwritten[0]} is what varies between the arms; use --match steps",
+            "match",
+            quantity,
         )
     seconds: tuple[tuple[float, ...], ...] = ()
     if quantity == "tokens":
@@ -87,9 +87,7 @@ def _match(
     matched_jobs, notes = [], []
     for name, job, cost in zip(names, jobs, costs, strict=True):
         if cost <= 0:
-            raise SpecError(
-                "cannot-match", f"arm {name!r} uses no {noun} per step, so it cannot be matched by them; use another --match"
-            )
+            raise SpecError(f"arm {name!r} uses no {noun} per step, so it cannot be matched by them; use another --match")
         steps, note = _matched_steps(quantity, name, names[0], job, jobs[0].steps * costs[0] / cost)
         matched_jobs.append(_with_steps(job, steps, jobs[0]))
         notes.append(note)
@@ -149,9 +147,8 @@ def _refuse_equal_arms(quantity: str, names: Sequence[str], jobs: Sequence[Job])
         spec = replace(job.spec, training=training, evaluation=evaluation)
         if spec in known:
             raise SpecError(
-                "same-arm",
                 f"the arms {known[spec]!r} and {name!r} are the same run after matching (--match={quantity}), "
-                "so there is nothing to compare; remove one of them, or use another --match",
+                "so there is nothing to compare; remove one of them, or use another --match"
             )
         known[spec] = name
 
@@ -162,9 +159,8 @@ def _matched_steps(quantity: str, name: str, first: str, job: Job, exact: float)
     mismatch = steps / exact - 1
     if abs(mismatch) > MAX_MISMATCH:
         raise SpecError(
-            "cannot-match",
             f"arm {name!r} would need {exact:.2g} steps to match the {quantity} of {first!r}, and the nearest whole number "
-            f"is {mismatch:+.0%} off; give the first arm more training.steps, or use another --match",
+            f"is {mismatch:+.0%} off; give the first arm more training.steps, or use another --match"
         )
     if steps == job.steps:
         return steps, ()
@@ -187,9 +183,9 @@ def _with_steps(job: Job, steps: int, first: Job) -> Job:
 def _match_parameters(names: Sequence[str], jobs: Sequence[Job], varied: Sequence[str]) -> MatchedArms:
     if "model.width" in varied:
         raise SpecError(
-            "match-undoes-arms",
-            "--match=parameters sets model.width, but model.width is what varies between the arms; use --match steps, "
-            "flops or time",
+            "sets model.width, but model.width is what varies between the arms; use --match steps, flops or time",
+            "match",
+            "parameters",
         )
     target = count_parameters(jobs[0], jobs[0].spec.model)
     matched_jobs: list[Job] = [jobs[0]]
@@ -213,18 +209,16 @@ def _with_matched_width(name: str, first: str, job: Job, target: int) -> tuple[S
     if unmatched != target:
         if job.spec.training.start_from:
             raise SpecError(
-                "cannot-match",
                 f"arm {name!r} starts from another run, which fixes its width, so it cannot be matched by parameters; "
-                "use --match steps, flops or time",
+                "use --match steps, flops or time"
             )
         candidates |= _nearest_widths(job, target)
     width = min(candidates, key=lambda candidate: (abs(candidates[candidate] - target), abs(candidate - model.width)))
     mismatch = candidates[width] / target - 1
     if abs(mismatch) > MAX_MISMATCH:
         raise SpecError(
-            "cannot-match",
             f"arm {name!r} cannot match the {target:,} parameters of {first!r}: the nearest count is {candidates[width]:,} "
-            f"({mismatch:+.0%}, at model.width={width}); use a wider model, fewer model.heads, or another --match",
+            f"({mismatch:+.0%}, at model.width={width}); use a wider model, fewer model.heads, or another --match"
         )
     parts = [f"width {width} instead of {model.width}"] if width != model.width else []
     if candidates[width] != target:

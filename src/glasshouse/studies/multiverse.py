@@ -50,15 +50,13 @@ def check(question: Question, variants: Sequence[Variant]) -> None:
     field = (question.tune or "").partition("=")[0].strip()
     if field not in ("", RATE_FIELD):
         raise SpecError(
-            "multiverse-tunes",
             f"--multiverse compares the reported learning rate with a tuned one, so it cannot be used with --tune {field}; "
-            f"leave --multiverse out, or tune {RATE_FIELD}",
+            f"leave --multiverse out, or tune {RATE_FIELD}"
         )
     if len(_rates(question, [variant.changes for variant in variants])) == 1 and len(_scales(variants)) == 1:
         raise SpecError(
-            "multiverse-empty",
             "--multiverse has nothing to vary, because the arms differ in the learning rate and in the initialisation; "
-            "leave --multiverse out",
+            "leave --multiverse out"
         )
 
 

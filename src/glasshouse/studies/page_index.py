@@ -51,12 +51,10 @@ def folders_of(folder: str | os.PathLike[str] | None = None) -> PageFolders:
     path = Path(folder)
     if not path.is_dir():
         found = "is a file" if path.exists() else "does not exist"
-        raise RunError(
-            "not-a-folder", f"{path} {found}; name a folder of runs or studies, or a folder with runs/ or studies/"
-        )
+        raise RunError(f"{path} {found}; name a folder of runs or studies, or a folder with runs/ or studies/")
     if run_entries.is_run(path) or (path / study_folder.FILE).is_file():
         kind = "run" if run_entries.is_run(path) else "study"
-        raise RunError("not-a-folder", f"{path} is a {kind} and not a folder of them; name the folder above: {path.parent}")
+        raise RunError(f"{path} is a {kind} and not a folder of them; name the folder above: {path.parent}")
     if (path / "runs").is_dir() or (path / "studies").is_dir():
         return PageFolders(path / "runs", path / "studies", path)
     return PageFolders(path, path, path)
@@ -87,8 +85,7 @@ def check_not_empty(folders: PageFolders) -> None:
     found = [run_entries.folders_in(folders.runs), study_entries.folders_in(folders.studies)]
     if not any(found):
         raise RunError(
-            "no-runs-in-folder",
-            f"{folders.index} has no runs and no studies; name a folder of them, or one with runs/ or studies/ in it",
+            f"{folders.index} has no runs and no studies; name a folder of them, or one with runs/ or studies/ in it"
         )
 
 
@@ -178,13 +175,12 @@ def write(folders: PageFolders) -> Path:
     """Write the index page, and the links to it and between the pages that exist. A file of someone else stays."""
     if not any(folder.is_dir() for folder in (folders.runs, folders.studies)):
         raise RunError(
-            "no-folder",
             f"there is neither a folder of runs ({folders.runs}) nor one of studies ({folders.studies}); begin with "
-            "glasshouse demo, or name a folder: glasshouse pages FOLDER",
+            "glasshouse demo, or name a folder: glasshouse pages FOLDER"
         )
     path = folders.index_file
     if path.exists() and not is_index(path):
-        raise RunError("not-an-index", f"{path} was not written by glasshouse pages and is kept; rename it, and try again")
+        raise RunError(f"{path} was not written by glasshouse pages and is kept; rename it, and try again")
     folders.index.mkdir(parents=True, exist_ok=True)
     reader = RunEntryReader()
     with progress_bar.bar("reading runs") as show:

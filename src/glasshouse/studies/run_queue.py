@@ -223,7 +223,7 @@ def _train(group: Sequence[QueuedRun], device: str) -> None:
     for queued in group:
         facts = queued.run.facts()
         if facts.get("status") not in ENDED:
-            raise RunError("run-not-finished", f"{queued.run.path} did not finish; continue the study to train it again")
+            raise RunError(f"{queued.run.path} did not finish; continue the study to train it again")
         _delete_old_checkpoints(queued)
 
 

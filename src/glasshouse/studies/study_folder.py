@@ -51,7 +51,7 @@ def root() -> Path:
 def checked_name(name: str) -> str:
     """Return the name if a study can have it, and refuse it otherwise."""
     if name == CLAIMS:
-        raise RunError("bad-name", f"{name!r} is the folder of the trials of claims and no name for a study; choose another")
+        raise RunError(f"{name!r} is the folder of the trials of claims and no name for a study; choose another")
     return run_folder.checked_name(name, "study")
 
 
@@ -292,21 +292,19 @@ class StudyFolder:
             written = table.get("format", 0)
             if isinstance(written, int) and written > FORMAT:
                 raise RunError(
-                    "newer-format",
                     f"{self.path} was written by a newer Glasshouse (study format {written}; this one reads up to "
-                    f"{FORMAT}); upgrade with: pip install --upgrade glasshouse",
+                    f"{FORMAT}); upgrade with: pip install --upgrade glasshouse"
                 )
             return Design.from_json(table, str(file))
         except (OSError, ValueError, LookupError, ArithmeticError, SpecError) as error:
             raise RunError(
-                "not-a-study",
-                f"{self.path} is not a study: its {FILE} cannot be read ({error}); restore it, or delete the folder",
+                f"{self.path} is not a study: its {FILE} cannot be read ({error}); restore it, or delete the folder"
             ) from None
 
     def write(self, design: Design) -> None:
         """Write `study.json`. What was left out on reading would be lost, so a damaged study is not written."""
         if design.damage:
-            raise RunError("damaged-study", f"{design.damage[0]}, and the study cannot go on; correct or delete that entry")
+            raise RunError(f"{design.damage[0]}, and the study cannot go on; correct or delete that entry")
         atomic_files.write_json(self.path / FILE, design.to_json())
 
     def run(self, arm: PlannedArm, seed: int) -> RunFolder:
@@ -342,12 +340,10 @@ def create(design: Design, name: str, where: Path | None = None) -> StudyFolder:
             atomic_files.write_json(temporary / FILE, design.to_json())
     except FileExistsError:
         if not path.exists():  # not the study, but what it would stand in
-            raise RunError("not-a-folder", f"{path.parent} is not a folder; set GLASSHOUSE_STUDIES to a folder") from None
+            raise RunError(f"{path.parent} is not a folder; set GLASSHOUSE_STUDIES to a folder") from None
         raise
     except OSError as error:
-        raise RunError(
-            "cannot-write", f"cannot create the study folder {path}: {error}; set GLASSHOUSE_STUDIES to another folder"
-        ) from None
+        raise RunError(f"cannot create the study folder {path}: {error}; set GLASSHOUSE_STUDIES to another folder") from None
     return StudyFolder(path)
 
 
@@ -364,7 +360,7 @@ def find_unambiguous(name: str | os.PathLike[str]) -> StudyFolder | None:
     """As `find_or_none`, but refuses a name that both a study and a run have."""
     study = find_or_none(name)
     if study and (run := run_folder.root() / name) != study.path and (run / "spec.toml").is_file():
-        raise RunError("run-and-study", f"{str(name)!r} is both a run and a study; write the path: {run} or {study.path}")
+        raise RunError(f"{str(name)!r} is both a run and a study; write the path: {run} or {study.path}")
     return study
 
 
@@ -374,7 +370,7 @@ def find(name: str | os.PathLike[str]) -> StudyFolder:
         return study
     known = [study.name for study in all_studies()]
     listing = f"the studies in {root()} are: {', '.join(known)}" if known else f"there are no studies in {root()} yet"
-    raise RunError("unknown-study", f"there is no study {str(name)!r}{catalogue.did_you_mean(str(name), known)} ({listing})")
+    raise RunError(f"there is no study {str(name)!r}{catalogue.did_you_mean(str(name), known)} ({listing})")
 
 
 def all_studies() -> list[StudyFolder]:

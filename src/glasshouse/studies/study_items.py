@@ -27,23 +27,19 @@ def check(metric: str, names: Sequence[str], jobs: Sequence[Job]) -> None:
     if name not in task.item_metrics:
         known = ", ".join(f"{split}.{other}" for other in task.item_metrics)
         remedy = f"choose one of: {known}" if known else "leave --items out"
-        raise SpecError(
-            "no-item-values", f"--items needs a metric that is a mean over items, and {metric} is none; {remedy}"
-        )
+        raise SpecError(f"--items needs a metric that is a mean over items, and {metric} is none; {remedy}")
     counts = [job.task.item_count(job.prepared.splits[split]) for job in jobs]
     items = [_identity(job, split) for job in jobs]
     for arm, identity, count in zip(names, items, counts, strict=True):
         if identity != items[0]:
             raise SpecError(
-                "items-differ",
                 f"--items needs arms that are scored on the same items, and {arm!r} is scored on others than {names[0]!r} "
-                f"({count:,} {task.items}, not {counts[0]:,}); leave --items out",
+                f"({count:,} {task.items}, not {counts[0]:,}); leave --items out"
             )
     if counts[0] < FEWEST_ITEMS:
         raise SpecError(
-            "too-few-items",
             f"--items needs at least {FEWEST_ITEMS} {task.items}, and {split} has {counts[0]}; hold out more data, or leave "
-            "--items out",
+            "--items out"
         )
 
 

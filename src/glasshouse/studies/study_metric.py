@@ -18,8 +18,7 @@ def default_metric(task: Task, splits: Sequence[str]) -> str:
     """The metric of a study without --metric: the task's criterion on the validation split, or else on a test split."""
     if not splits:
         raise SpecError(
-            "nothing-held-out",
-            "the arms cannot be compared, because no text is held out; hold some out, for example with data.validation=0.1",
+            "the arms cannot be compared, because no text is held out; hold some out, for example with data.validation=0.1"
         )
     split = "validation" if "validation" in splits else splits[0]
     return f"{split}.{task.criterion}"
@@ -35,10 +34,7 @@ def check_metric(metric: str, task: Task, splits: Sequence[str], labels: Sequenc
     known = [f"{split}.{name}" for split in splits for name in task.metrics.comparable()]
     more = "".join(f", and {splits[0]}.{name}.CLASS" for name in per_class) if splits else ""
     listing = f"the metrics are: {', '.join(known)}{more}" if known else "no text is held out to measure it on"
-    raise SpecError(
-        "unknown-metric",
-        f"--metric={metric} is not a metric of these runs{catalogue.did_you_mean(metric, known)} ({listing})",
-    )
+    raise SpecError(f"is not a metric of these runs{catalogue.did_you_mean(metric, known)} ({listing})", "metric", metric)
 
 
 def metric_declaration(metric: str, task: str) -> Metric:

@@ -23,12 +23,11 @@ MAX_ARMS = 20
 def check(arms: int) -> None:
     """Refuse numbers of arms whose pairs cannot be judged in a useful way."""
     if arms < 2:
-        raise SpecError("bad-pairs", f"all pairs of {arms} arm are none; compare at least 2 arms, or leave --all-pairs out")
+        raise SpecError(f"all pairs of {arms} arm are none; compare at least 2 arms, or leave --all-pairs out")
     if arms > MAX_ARMS:
         raise SpecError(
-            "bad-pairs",
             f"{arms} arms have {arms * (arms - 1) // 2:,} pairs, and --all-pairs judges at most {MAX_ARMS} arms; compare "
-            "the best of them in a study of their own, or leave --all-pairs out",
+            "the best of them in a study of their own, or leave --all-pairs out"
         )
 
 

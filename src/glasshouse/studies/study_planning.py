@@ -44,7 +44,7 @@ def make_design(
     interval of evaluations that is short enough for a curve, if nobody names it.
     """
     if len(tasks := {variant.spec.task: variant.name for variant in variants}) > 1:
-        raise SpecError("one-task", f"{ONE_TASK} ({', '.join(f'{name} has {task}' for task, name in tasks.items())})")
+        raise SpecError(f"{ONE_TASK} ({', '.join(f'{name} has {task}' for task, name in tasks.items())})")
     names = [variant.name for variant in variants]
     varied = list(dict.fromkeys(field for variant in variants for field in variant.changes))
     jobs = list(_jobs(variants, seeds, device))
@@ -113,7 +113,7 @@ def _arm_named_in_errors(arm: str) -> Iterator[None]:
     try:
         yield
     except GlasshouseError as error:
-        raise type(error)(error.code, f"arm {arm!r}: {error}") from None
+        raise error.within(f"arm {arm!r}") from None
 
 
 def _jobs(variants: Sequence[Variant], seeds: Sequence[int], device: str) -> Iterator[Job]:
@@ -165,9 +165,8 @@ def _check_tuning_metric(metric: str, variants: Sequence[Variant], jobs: Sequenc
         with _arm_named_in_errors(variant.name):
             if "validation" not in splits:
                 raise SpecError(
-                    "nothing-held-out",
                     f"{option} chooses values by the validation text, and this arm has none; hold some out "
-                    "(data.validation=0.1), or set the field in each arm",
+                    "(data.validation=0.1), or set the field in each arm"
                 )
             study_metric.check_metric(f"validation.{metric.partition('.')[2]}", job.task, splits, job.prepared.labels)
 

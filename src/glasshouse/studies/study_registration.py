@@ -57,9 +57,8 @@ def check(study: StudyFolder, design: Design) -> None:
     """Refuse a registered study whose plan is no longer the registered one."""
     if design.registration and digest(design) != design.registration.digest:
         raise RunError(
-            "registration-changed",
             f"{study.path} was changed after it was registered: its plan no longer has the digest "
-            f"{design.registration.digest[:12]}; restore its study.json, or ask the new question under another --name",
+            f"{design.registration.digest[:12]}; restore its study.json, or ask the new question under another --name"
         )
 
 
@@ -67,16 +66,14 @@ def refuse_seeds(study: StudyFolder, seeds: list[int]) -> None:
     """Refuse to add seeds that a registered study did not plan."""
     listing = ", ".join(map(str, seeds[:8])) + (", ..." if len(seeds) > 8 else "")
     raise SpecError(
-        "registered-seeds",
         f"{study.path} is registered without the seeds {listing}, so they cannot be added; register looks with "
-        f"--until-decided under another --name, or use fresh seeds: glasshouse compare --replicate {study.name}",
+        f"--until-decided under another --name, or use fresh seeds: glasshouse compare --replicate {study.name}"
     )
 
 
 def refuse_late(study: StudyFolder) -> None:
     """Refuse to register a study that has runs."""
     raise SpecError(
-        "registered-too-late",
         f"{study.path} has runs already, and a registration comes before the first run; leave --register out, or choose "
-        "another --name",
+        "another --name"
     )

@@ -19,9 +19,8 @@ def find_original(name: str) -> StudyFolder:
     original = study_folder.find(name)
     if replicated := original.design().replicates:
         raise SpecError(
-            "replication-of-replication",
             f"{original.path} is itself a replication of {replicated}; replicate that once more, under a new name: "
-            f"glasshouse compare --replicate {replicated} --name {replicated}-replication-2",
+            f"glasshouse compare --replicate {replicated} --name {replicated}-replication-2"
         )
     return original
 
@@ -74,9 +73,8 @@ def fresh_seeds(original: StudyFolder, requested: str | int | Sequence[int] | No
         return _next_seeds(used_seeds(original)[0], len(chosen))
     if shared := sorted(used & set(chosen)):
         raise SpecError(
-            "seed-used-before",
             f"--seeds contains {shared[0]}, which {original.name} or a replication of it has used; choose seeds above "
-            f"{max(used_seeds(original)[0])}, or only their number",
+            f"{max(used_seeds(original)[0])}, or only their number"
         )
     return chosen
 

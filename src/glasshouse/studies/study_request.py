@@ -57,9 +57,7 @@ class StudyRequest:
             if study and not difference:
                 return study, candidate
             if self.name:
-                raise RunError(
-                    "study-exists", f"{path} already exists, and {difference}; choose another --name, or delete it"
-                )
+                raise RunError(f"{path} already exists, and {difference}; choose another --name, or delete it")
             attempt += 1
 
     def _difference_from(self, design: Design) -> str:
@@ -145,8 +143,7 @@ def _add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
             study_registration.refuse_seeds(study, new)
         if design.tuning and set(new) & set(design.tuning.seeds):
             raise SpecError(
-                "seed-used-in-tuning",
-                f"--seeds contains one of {design.tuning.seeds}, which tuning used; choose seeds that tuning did not use",
+                f"--seeds contains one of {design.tuning.seeds}, which tuning used; choose seeds that tuning did not use"
             )
         judged = (*design.judged, len(design.seeds)) if design.finished else design.judged
         study.write(replace(design, seeds=(*design.seeds, *new), judged=judged, finished=False))

@@ -60,10 +60,7 @@ def run_study(
         study_folder.checked_name(name)
     grid = arms.parse(question.words)
     if question.kind == "sweep" and not grid.varied:
-        raise SpecError(
-            "nothing-to-compare",
-            "a sweep needs a field with several values, such as training.learning_rate=1e-4..1e-2:log:8",
-        )
+        raise SpecError("a sweep needs a field with several values, such as training.learning_rate=1e-4..1e-2:log:8")
     variants = arms.expand(grid)
     default_seeds = DEFAULT_SEEDS if seeds is None else seeds
     chosen_seeds = tuple(range(question.batch)) if question.batch else arms.parse_seeds(default_seeds)
@@ -108,9 +105,10 @@ def replicate_study(
         chosen_seeds, tuning_plan = existing.design().seeds, existing.design().tuning
         if seeds is not None and arms.parse_seeds(seeds) not in (chosen_seeds, tuple(range(len(chosen_seeds)))):
             raise SpecError(
-                "bad-seeds",
-                f"--seeds={seeds} is not what {existing.path} has ({len(chosen_seeds)} seeds from {chosen_seeds[0]}); leave "
-                "--seeds out to continue it, or choose another --name for another replication",
+                f"is not what {existing.path} has ({len(chosen_seeds)} seeds from {chosen_seeds[0]}); leave --seeds out "
+                "to continue it, or choose another --name for another replication",
+                "seeds",
+                seeds,
             )
     else:
         chosen_seeds = study_replication.fresh_seeds(original, seeds)
@@ -166,9 +164,8 @@ def _check_metric(study: StudyFolder, design: Design) -> None:
     task = study_values.task_of(design)
     if design.metric.partition(".")[2] not in task.metrics:
         raise RunError(
-            "not-a-study",
             f"{study.path / study_folder.FILE}: its metric {design.metric[:100]!r} is none of its runs; correct it, for "
-            f"example to validation.{task.criterion}",
+            f"example to validation.{task.criterion}"
         )
 
 
@@ -177,22 +174,19 @@ def sequential_options(until_decided: bool, batch: int | None, max_seeds: int | 
     if not until_decided:
         for option, value in (("--batch", batch), ("--max-seeds", max_seeds)):
             if value is not None:
-                raise SpecError(
-                    "bad-option", f"{option}={value} works only with --until-decided; add --until-decided, or use --seeds"
-                )
+                raise SpecError("works only with --until-decided; add --until-decided, or use --seeds", option, value)
         return {}
     batch = DEFAULT_BATCH if batch is None else batch
     max_seeds = DEFAULT_MAX_SEEDS if max_seeds is None else max_seeds
     if not 2 <= batch <= max_seeds:
         raise SpecError(
-            "bad-looks",
-            f"--batch={batch} must be at least 2 and at most --max-seeds={max_seeds}; "
-            f"write for example --batch {DEFAULT_BATCH} --max-seeds {DEFAULT_MAX_SEEDS}",
+            f"must be at least 2 and at most --max-seeds={max_seeds}; write for example --batch {DEFAULT_BATCH} "
+            f"--max-seeds {DEFAULT_MAX_SEEDS}",
+            "batch",
+            batch,
         )
     if max_seeds > arms.MAX_SEEDS:
-        raise SpecError(
-            "bad-seeds", f"--max-seeds={max_seeds} is more than the maximum of {arms.MAX_SEEDS}; choose fewer seeds"
-        )
+        raise SpecError(f"is more than the maximum of {arms.MAX_SEEDS}; choose fewer seeds", "max_seeds", max_seeds)
     return {"batch": batch, "most": max_seeds}
 
 
@@ -200,26 +194,23 @@ def check_replication(question: Question) -> None:
     """Refuse words and options of a question beside --replicate."""
     if changed := " ".join([*question.words, *question.options()]):
         raise SpecError(
-            "replicates-as-it-was",
-            f"a replication asks the question of its study as it was, so {changed!r} cannot be set; leave it out",
+            f"a replication asks the question of its study as it was, so {changed!r} cannot be set; leave it out"
         )
 
 
 def _check_options(question: Question, seeds: object, replicas: str) -> None:
     if question.batch and seeds is not None:
-        raise SpecError(
-            "bad-seeds", "--seeds cannot be used with --until-decided; set the number of seeds by --batch and --max-seeds"
-        )
+        raise SpecError("--seeds cannot be used with --until-decided; set the number of seeds by --batch and --max-seeds")
     if not 0 < question.alpha < 0.5:
-        raise SpecError("bad-alpha", f"--alpha={question.alpha:g} must be between 0 and 0.5; 0.05 is usual")
+        raise SpecError("must be between 0 and 0.5; 0.05 is usual", "alpha", question.alpha)
     if question.margin is not None and not 0 < question.margin <= LARGEST_MARGIN:
         raise SpecError(
-            "bad-margin",
-            f"--margin={question.margin:g} must be above 0 and at most {LARGEST_MARGIN:g}, in units of the metric; leave "
-            "--margin out for the default",
+            (f"must be above 0 and at most {LARGEST_MARGIN:g}, in units of the metric; leave --margin out for the default"),
+            "margin",
+            question.margin,
         )
     if replicas not in REPLICAS and not formatting.read_count(replicas):
-        raise SpecError("bad-option", f"--replicas={replicas} is not auto, off, or a number of runs that train together")
+        raise SpecError("is not auto, off, or a number of runs that train together", "replicas", replicas)
 
 
 def _train_all_seeds(study: StudyFolder, design: Design, device: str) -> None:

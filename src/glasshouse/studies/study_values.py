@@ -28,8 +28,7 @@ def final_value(run: RunFolder, metric: str) -> float | None:
     if not isinstance(measured, dict) or name not in measured:
         known = [f"{split}.{name}" for split, values in outcome.items() if isinstance(values, dict) for name in values]
         raise RunError(
-            "unknown-metric",
-            f"{run.path} has no {metric} (it has: {', '.join(known)}); compare by one of these, under another --name",
+            f"{run.path} has no {metric} (it has: {', '.join(known)}); compare by one of these, under another --name"
         )
     number = float(measured[name])
     return number if math.isfinite(number) else math.nan

@@ -46,17 +46,13 @@ def parse(
     ]
     tunable = [name for name in tunable if name != "training.epochs"] + list(MODEL_FIELDS)
     if field not in tunable:
-        raise SpecError(
-            "cannot-tune", f"--tune={field} is not a field that can be tuned; choose one of: {', '.join(tunable)}"
-        )
+        raise SpecError(f"is not a field that can be tuned; choose one of: {', '.join(tunable)}", "tune", field)
     if any(field in variant.changes for variant in variants):
-        raise SpecError(
-            "cannot-tune", f"--tune={field} sets {field}, but {field} is what varies between the arms; leave --tune out"
-        )
+        raise SpecError(f"sets {field}, but {field} is what varies between the arms; leave --tune out", "tune", field)
     if equals:
         requested = arms.parse_values(field, text)
         if len(requested) < 2:
-            raise SpecError("cannot-tune", f"--tune={option} has one value; write several: --tune {field}=1e-3,3e-3,1e-2")
+            raise SpecError(f"has one value; write several: --tune {field}=1e-3,3e-3,1e-2", "tune", option)
         for value in requested:
             for variant in variants:
                 spec_files.override(variant.spec, [f"{field}={value}"])
@@ -70,9 +66,7 @@ def parse(
 
 def _refuse_shared_seeds(tuning_seeds: Sequence[int], seeds: Sequence[int]) -> None:
     if shared := sorted(set(tuning_seeds) & set(seeds)):
-        raise SpecError(
-            "seed-used-in-tuning", f"--seeds contains {shared[0]}, which tuning uses; choose seeds below {tuning_seeds[0]}"
-        )
+        raise SpecError(f"--seeds contains {shared[0]}, which tuning uses; choose seeds below {tuning_seeds[0]}")
 
 
 def _default_values(field: str, variant: Variant) -> list[str]:
@@ -80,17 +74,17 @@ def _default_values(field: str, variant: Variant) -> list[str]:
     centre = declared.value_of(variant.spec, field)
     if centre <= 0:
         raise SpecError(
-            "cannot-tune",
-            f"--tune={field} has no default values around {centre:g}; write the values: --tune {field}=0.01,0.03,0.1",
+            f"has no default values around {centre:g}; write the values: --tune {field}=0.01,0.03,0.1", "tune", field
         )
     values = [f"{centre * FACTOR**power:.3g}" for power in range(-VALUES_PER_SIDE, VALUES_PER_SIDE + 1)]
     values[VALUES_PER_SIDE] = repr(centre)
     allowed = [value for value in values if _is_allowed(field, value, variant)]
     if len(allowed) < 2:
         raise SpecError(
-            "cannot-tune",
-            f"--tune={field} has no default values around {centre:g}: the field allows {len(allowed)} of "
-            f"{', '.join(values)}; write the values: --tune {field}=...",
+            f"has no default values around {centre:g}: the field allows {len(allowed)} of {', '.join(values)}; write "
+            f"the values: --tune {field}=...",
+            "tune",
+            field,
         )
     return allowed
 
@@ -121,7 +115,7 @@ def tune(study: StudyFolder, design: Design, device: str) -> Design:
             for value in tuning.values[arm.name]
         ]
     except SpecError as error:
-        raise RunError("not-a-study", f"{study.path / FILE}: a value of its tuning cannot be tried: {error}") from None
+        raise RunError(f"{study.path / FILE}: a value of its tuning cannot be tried: {error}") from None
     metric = tuning_metric(design)
     title = f"tuning {study.name}"
     run_queue.run_all(queue, device, study.path, title, lambda queued: study_values.describe_value(queued.run, metric))

@@ -26,11 +26,10 @@ def parse(entries: Sequence[str]) -> dict[str, float]:
             weight = -1.0
         if not equals or not 0 <= weight < float("inf"):
             raise SpecError(
-                "bad-class-weights",
-                f"training.class_weights has {entry!r}; write [balanced], or a class and a weight of 0 or more: [name=2]",
+                f"training.class_weights has {entry!r}; write [balanced], or a class and a weight of 0 or more: [name=2]"
             )
         if name in weights:
-            raise SpecError("bad-class-weights", f"training.class_weights has two weights for {name!r}; write only one")
+            raise SpecError(f"training.class_weights has two weights for {name!r}; write only one")
         weights[name] = weight
     return weights
 
@@ -44,9 +43,8 @@ def compute(entries: Sequence[str], labels: Sequence[str], counts: np.ndarray) -
     named = parse(entries)
     if unknown := [name for name in named if name not in labels]:
         raise DataError(
-            "unknown-label",
             f"training.class_weights names {unknown[0]!r}, which is not a class of the data; choose among: "
-            f"{', '.join(labels)}",
+            f"{', '.join(labels)}"
         )
     if list(entries) == [BALANCED]:
         weights = np.divide(1.0, counts, out=np.zeros(len(labels)), where=counts > 0)
@@ -55,7 +53,6 @@ def compute(entries: Sequence[str], labels: Sequence[str], counts: np.ndarray) -
     total = float((weights * counts).sum())
     if not total:
         raise DataError(
-            "all-weights-zero",
-            "training.class_weights has the weight 0 for every class that occurs; give at least one a weight above 0",
+            "training.class_weights has the weight 0 for every class that occurs; give at least one a weight above 0"
         )
     return weights * counts.sum() / total

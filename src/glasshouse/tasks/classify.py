@@ -83,24 +83,23 @@ class Classify(WholeTextTask):
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), ClassifierHead):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='classify' needs a predicted class, which model.kind={kind!r} with this head does not provide; "
-                "choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
+                f"needs a predicted class, which model.kind={kind!r} with this head does not provide; choose "
+                "model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
+                "task",
+                "classify",
             )
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         labels, head = prepared.labels, settings_of(ClassifierHead, model.head.own)
         if len(labels) < 2:
             raise DataError(
-                "one-class",
                 f"every row has the class {labels[0]!r}, and one class cannot be learnt; add rows of other classes, or set "
-                "the column with the labels: data.label=NAME",
+                "the column with the labels: data.label=NAME"
             )
         if head.classes and head.classes != len(labels):
             raise SpecError(
-                "wrong-class-count",
                 f"model.head.classes={head.classes}, but the data have {len(labels)} classes ({', '.join(labels)}); "
-                "remove model.head.classes",
+                "remove model.head.classes"
             )
         self.set_vocabulary(prepared.tokenizer, labels)
         self.check_training_texts(prepared)

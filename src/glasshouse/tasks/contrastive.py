@@ -19,9 +19,8 @@ def check_whole_batches(spec: Spec) -> None:
     for field in ("gradient_accumulation", "processes"):
         if (parts := getattr(spec.training, field)) > 1:
             raise SpecError(
-                "batch-not-additive",
                 f"training.{field}={parts} is impossible with task={spec.task!r}: every member of a pair is scored against "
-                "every other of its batch, so the losses of its parts do not add up to that of the batch; choose 1",
+                "every other of its batch, so the losses of its parts do not add up to that of the batch; choose 1"
             )
 
 

@@ -58,24 +58,24 @@ class Describe(Task):
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(model, PictureDecoder | PictureEncoderDecoder):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='describe' writes the caption of a picture, which model.kind={kind!r} cannot do; choose "
+                f"writes the caption of a picture, which model.kind={kind!r} cannot do; choose "
                 "model.kind=picture-encoder-decoder or picture-decoder",
+                "task",
+                "describe",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.end_of_text is None:
             raise DataError(
-                "missing-special-token",
                 "this tokenizer lacks the special token <|endoftext|>, which ends a caption; train a tokenizer for this "
-                "task (leave out data.tokenizer_file)",
+                "task (leave out data.tokenizer_file)"
             )
         self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         train = prepared.splits["train"]
         if not train.documents:
-            raise DataError("no-rows", "the training split has no pictures; use more rows, or hold out fewer")
+            raise DataError("the training split has no pictures; use more rows, or hold out fewer")
         check_size(model, train.pictures.shape[1])
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model

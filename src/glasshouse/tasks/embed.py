@@ -76,9 +76,10 @@ class Embed(Task):
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), PooledHead):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='embed' needs one vector for a text, which model.kind={kind!r} with this head does not provide; "
-                "choose model.kind=encoder and model.head.kind=pooled",
+                f"needs one vector for a text, which model.kind={kind!r} with this head does not provide; choose "
+                "model.kind=encoder and model.head.kind=pooled",
+                "task",
+                "embed",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
@@ -86,7 +87,7 @@ class Embed(Task):
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (pairs := prepared.splits["train"].documents) < 2:
-            raise DataError("no-rows", f"the training split has {pairs} pairs, but a comparison needs two; use more rows")
+            raise DataError(f"the training split has {pairs} pairs, but a comparison needs two; use more rows")
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
 

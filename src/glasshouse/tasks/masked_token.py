@@ -53,27 +53,25 @@ class MaskedToken(Task):
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), MaskedTokenHead):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='masked-token' needs predictions of masked tokens, which model.kind={kind!r} with this head does not "
-                "make; choose model.kind=encoder (or recurrent with model.bidirectional=true) and "
-                "model.head.kind=masked-token",
+                f"needs predictions of masked tokens, which model.kind={kind!r} with this head does not make; choose "
+                "model.kind=encoder (or recurrent with model.bidirectional=true) and model.head.kind=masked-token",
+                "task",
+                "masked-token",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.mask is None:
             raise DataError(
-                "missing-special-token",
                 "this tokenizer has no mask token; train a tokenizer for this task (leave out data.tokenizer_file), or use "
-                "a file with <|mask|> among its special tokens",
+                "a file with <|mask|> among its special tokens"
             )
         self.mask, self.vocabulary = tokenizer.mask, tokenizer.vocabulary
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) < self.context:
             raise DataError(
-                "too-little-text",
                 f"the training text has {count} tokens, too few for one window of data.context={self.context}; "
-                "use more text or a shorter context",
+                "use more text or a shorter context"
             )
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
@@ -202,5 +200,5 @@ class MaskedToken(Task):
         finally:
             model.train(was_training)
         if not sums[2].any():
-            raise DataError("too-little-text", "the text contains only separator tokens; use more text")
+            raise DataError("the text contains only separator tokens; use more text")
         return sums

@@ -75,9 +75,9 @@ class Match(Task):
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(model, DualEncoder):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='match' scores texts against pictures, which model.kind={kind!r} cannot do; "
-                "choose model.kind=dual-encoder",
+                f"scores texts against pictures, which model.kind={kind!r} cannot do; choose model.kind=dual-encoder",
+                "task",
+                "match",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
@@ -87,8 +87,7 @@ class Match(Task):
         train = prepared.splits["train"]
         if train.documents < 2:
             raise DataError(
-                "no-rows",
-                f"the training split has {train.documents} pictures, but matching needs at least two; use more rows",
+                f"the training split has {train.documents} pictures, but matching needs at least two; use more rows"
             )
         check_size(model, train.pictures.shape[1])
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
@@ -213,12 +212,10 @@ def check_size(model: ModelSpec, size: int) -> None:
     settings = settings_of(catalogue.find("model", model.kind), model.own)
     if size != settings.image_size:
         raise SpecError(
-            "picture-size-differs",
             f"the pictures have {size} pixels per side, but model.image_size={settings.image_size}; "
-            f"choose model.image_size={size} or data.picture_size={settings.image_size}",
+            f"choose model.image_size={size} or data.picture_size={settings.image_size}"
         )
     if settings.image_channels != 3:
         raise SpecError(
-            "picture-size-differs",
-            f"model.image_channels={settings.image_channels}, but pictures have 3 channels (red, green, blue); choose 3",
+            f"model.image_channels={settings.image_channels}, but pictures have 3 channels (red, green, blue); choose 3"
         )

@@ -52,18 +52,19 @@ class MultiLabel(WholeTextTask):
         settings = settings_of(ClassifierHead, model.head.own)
         if settings.naive_bayes:
             raise SpecError(
-                "naive-bayes-needs-one-class",
-                f"model.head.naive_bayes={settings.naive_bayes:g} needs one class for each text, but with "
-                "task='multi-label' a text may have several; remove it",
+                "needs one class for each text, but with task='multi-label' a text may have several; remove it",
+                "model.head.naive_bayes",
+                settings.naive_bayes,
             )
         return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": settings.classes or 2}))
 
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), ClassifierHead):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='multi-label' needs predicted classes, which model.kind={kind!r} with this head does not provide; "
-                "choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
+                f"needs predicted classes, which model.kind={kind!r} with this head does not provide; choose "
+                "model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
+                "task",
+                "multi-label",
             )
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
@@ -71,17 +72,15 @@ class MultiLabel(WholeTextTask):
         self.check_training_texts(prepared)
         if len(self.labels) < 2:
             raise DataError(
-                "one-class",
-                f"the data have {len(self.labels)} classes; task='multi-label' needs at least two (join them by |: a|b)",
+                f"the data have {len(self.labels)} classes; task='multi-label' needs at least two (join them by |: a|b)"
             )
         settings = settings_of(ClassifierHead, model.head.own)
         self.wide = WideFit(self.inputs, prepared, self.truth, exclusive=False) if settings.wide else None
         classes = settings.classes
         if classes not in (0, len(self.labels)):
             raise SpecError(
-                "wrong-class-count",
                 f"model.head.classes={classes}, but the data have {len(self.labels)} classes ({', '.join(self.labels)}); "
-                "remove model.head.classes",
+                "remove model.head.classes"
             )
         return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": len(self.labels)}))
 

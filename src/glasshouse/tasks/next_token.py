@@ -65,24 +65,25 @@ class NextToken(Task):
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), NextTokenHead) or isinstance(model, EncoderDecoder):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='next-token' needs next-token predictions, which model.kind={kind!r} with this head does not make; "
-                "choose model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token",
+                f"needs next-token predictions, which model.kind={kind!r} with this head does not make; choose "
+                "model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token",
+                "task",
+                "next-token",
             )
         assert isinstance(model.head, NextTokenHead)
         if (count := len(model.head.future)) >= self.shortest_window:
             raise SpecError(
-                "future-within-context",
-                f"model.head.future_tokens={count} is too many for windows of {self.shortest_window} of the "
-                f"data.context={self.context} tokens; such a window has no such token, so choose fewer of them",
+                f"is too many for windows of {self.shortest_window} of the data.context={self.context} tokens; such a "
+                "window has no such token, so choose fewer of them",
+                "model.head.future_tokens",
+                count,
             )
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) <= self.context:
             raise DataError(
-                "too-little-text",
                 f"the training text has {count} tokens, too few for one window of data.context={self.context} plus one "
-                "token; use more text or a shorter context",
+                "token; use more text or a shorter context"
             )
         return model
 
@@ -209,7 +210,7 @@ class NextToken(Task):
         """The loss in nats of each token after the first, and whether it is scored; the loss of a separator is 0."""
         predictions = len(tokens) - 1
         if predictions < 1:
-            raise DataError("too-little-text", "the text has no token to predict; use more text")
+            raise DataError("the text has no token to predict; use more text")
         length = min(self.context, predictions)
         starts = np.arange(0, max(predictions - length, 0) + stride, stride)
         starts = np.minimum(starts, predictions - length)
@@ -248,7 +249,7 @@ class NextToken(Task):
         finally:
             model.train(was_training)
         if not scored.any():
-            raise DataError("too-little-text", "the text contains only separator tokens; use more text")
+            raise DataError("the text contains only separator tokens; use more text")
         return losses, scored
 
 

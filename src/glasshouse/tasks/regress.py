@@ -57,9 +57,10 @@ class Regress(WholeTextTask):
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), RegressorHead):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='regress' needs a predicted number, which model.kind={kind!r} with this head does not provide; "
-                "choose model.kind=encoder, decoder or recurrent and model.head.kind=regressor",
+                f"needs a predicted number, which model.kind={kind!r} with this head does not provide; choose "
+                "model.kind=encoder, decoder or recurrent and model.head.kind=regressor",
+                "task",
+                "regress",
             )
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
@@ -67,10 +68,7 @@ class Regress(WholeTextTask):
         self.check_training_texts(prepared)
         self.mean, self.deviation = _mean_and_deviation(prepared.splits["train"].values.tolist())
         if not self.deviation:
-            raise DataError(
-                "one-value",
-                f"all training texts have the value {self.mean:g}; regression needs rows with different values",
-            )
+            raise DataError(f"all training texts have the value {self.mean:g}; regression needs rows with different values")
         scale = {"mean": self.mean, "deviation": self.deviation}
         return replace(model, head=HeadSpec(self.head, {**model.head.own, **scale}))
 

@@ -81,9 +81,9 @@ class Tag(WholeTextTask):
     def from_spec(cls, spec: Spec) -> "Tag":
         if spec.data.second:
             raise SpecError(
-                "tags-of-pairs",
-                f"data.second={spec.data.second!r} makes pairs of texts, and task='tag' reads single texts; "
-                "remove data.second",
+                "makes pairs of texts, and task='tag' reads single texts; remove data.second",
+                "data.second",
+                spec.data.second,
             )
         return cls(TextInputs.from_spec(spec), spec.training.group_by_length)
 
@@ -96,9 +96,10 @@ class Tag(WholeTextTask):
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), TaggerHead):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='tag' needs a tag for each token, which model.kind={kind!r} with this head does not provide; "
-                "choose model.kind=encoder or recurrent and model.head.kind=tagger",
+                f"needs a tag for each token, which model.kind={kind!r} with this head does not provide; choose "
+                "model.kind=encoder or recurrent and model.head.kind=tagger",
+                "task",
+                "tag",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
@@ -112,15 +113,12 @@ class Tag(WholeTextTask):
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         self.check_training_texts(prepared)
         if len(self.labels) < 2:
-            raise DataError(
-                "one-class", f"the data have {len(self.labels)} tags; a tagger needs at least two different tags"
-            )
+            raise DataError(f"the data have {len(self.labels)} tags; a tagger needs at least two different tags")
         tags = settings_of(TaggerHead, model.head.own).tags
         if tags not in (0, len(self.labels)):
             raise SpecError(
-                "wrong-class-count",
                 f"model.head.tags={tags}, but the data have {len(self.labels)} tags ({', '.join(self.labels)}); "
-                "remove model.head.tags",
+                "remove model.head.tags"
             )
         return replace(model, head=HeadSpec(self.head, {**model.head.own, "tags": len(self.labels)}))
 
@@ -163,7 +161,7 @@ class Tag(WholeTextTask):
     ) -> dict[str, float]:
         words = self.tagged_words(model, shard, np.arange(shard.documents), settings.batch, progress, forward)
         if not len(words.truth):
-            raise DataError("too-little-text", "no word of these texts is within the context; use a longer data.context")
+            raise DataError("no word of these texts is within the context; use a longer data.context")
         counts = self.counts(words)
         metrics = {
             "accuracy": float((words.truth == words.predictions).mean()),

@@ -42,9 +42,8 @@ class TextInputs:
         self.separator = tokenizer.pair_separator if self.paired else []
         if self.paired and not self.separator:
             raise DataError(
-                "missing-special-token",
                 "this tokenizer has no end-of-text token to separate the texts of a pair; train a tokenizer (leave out "
-                "data.tokenizer_file), or use a file with <|endoftext|> among its special tokens",
+                "data.tokenizer_file), or use a file with <|endoftext|> among its special tokens"
             )
 
     @property

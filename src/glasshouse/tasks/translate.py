@@ -65,15 +65,16 @@ class Translate(Task):
         decoder_only = spec.model.kind != "encoder-decoder"
         if spec.training.loss_on == "all" and not decoder_only:
             raise SpecError(
-                "loss-on-decoder-only",
-                "training.loss_on='all' needs a decoder-only model, which reads source and target as one sequence; "
-                "remove it, or choose model.kind=decoder",
+                "needs a decoder-only model, which reads source and target as one sequence; remove it, or choose "
+                "model.kind=decoder",
+                "training.loss_on",
+                "all",
             )
         if decoder_only and spec.data.context < 4:
             raise SpecError(
-                "context-too-short",
-                f"data.context={spec.data.context} is too short for a source, a target and two special tokens; choose 4 or "
-                "more",
+                "is too short for a source, a target and two special tokens; choose 4 or more",
+                "data.context",
+                spec.data.context,
             )
         return cls(spec.data.context, decoder_only, spec.training.label_smoothing, spec.training.loss_on == "all")
 
@@ -81,25 +82,25 @@ class Translate(Task):
         predicts_next_token = isinstance(getattr(model, "head", None), NextTokenHead)
         if not predicts_next_token or not (isinstance(model, EncoderDecoder) or hasattr(model, "empty_cache")):
             raise SpecError(
-                "model-does-not-fit-task",
-                f"task='translate' generates a text, which model.kind={kind!r} with this head cannot do; choose "
-                "model.kind=encoder-decoder or decoder and model.head.kind=next-token",
+                f"generates a text, which model.kind={kind!r} with this head cannot do; choose model.kind=encoder-decoder "
+                "or decoder and model.head.kind=next-token",
+                "task",
+                "translate",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.end_of_text is None or (self.decoder_only and TRANSLATE not in tokenizer.specials):
             raise DataError(
-                "missing-special-token",
                 f"this tokenizer lacks a special token that a translator needs (<|endoftext|>, and {TRANSLATE} for a "
                 "decoder-only model); train a tokenizer for this task (leave out data.tokenizer_file), or choose "
-                "model.kind=encoder-decoder",
+                "model.kind=encoder-decoder"
             )
         self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
         self.separator = tokenizer.specials.get(TRANSLATE, 0)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if not prepared.splits["train"].documents:
-            raise DataError("no-rows", "the training split has no pairs; use more rows, or hold out fewer")
+            raise DataError("the training split has no pairs; use more rows, or hold out fewer")
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
 

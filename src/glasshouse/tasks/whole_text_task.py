@@ -53,7 +53,7 @@ class WholeTextTask(Task):
     def check_training_texts(self, prepared: PreparedData) -> None:
         """Refuse data without training texts."""
         if not prepared.splits["train"].documents:
-            raise DataError("no-rows", "the training split has no texts; use more rows, or hold out fewer")
+            raise DataError("the training split has no texts; use more rows, or hold out fewer")
 
     def example_count(self, shard: Shard) -> int:
         return shard.documents
@@ -101,9 +101,8 @@ class WholeTextTask(Task):
             output = model(inputs["tokens"], **arguments(inputs)).float()
             if bool(output.isnan().any()):
                 raise DataError(
-                    "logits-not-finite",
                     "the outputs of this model are NaN for one of these texts, so they say nothing: its weights are too "
-                    "large; use another model",
+                    "large; use another model"
                 )
             predictions += self.describe(output)
         return predictions

@@ -17,8 +17,8 @@ from glasshouse.tokenizers.tokenizer_json import write_contents
 class VocabularyTooLarge(DataError):
     """A vocabulary that a text cannot fill. `possible` is the largest that it can."""
 
-    def __init__(self, code: str, message: str, possible: int = 0) -> None:
-        super().__init__(code, message)
+    def __init__(self, message: str, possible: int = 0) -> None:
+        super().__init__(message)
         self.possible = possible
 
 
@@ -163,14 +163,10 @@ class Tokenizer(ABC):
         listed: list[int] = ids.tolist() if hasattr(ids, "tolist") else [int(id) for id in ids]
         if listed and not (min(listed) >= 0 and max(listed) < len(tokens)):
             wrong = next(id for id in listed if not 0 <= id < len(tokens))
-            raise GlasshouseError(
-                "unknown-token-id", f"the id {wrong} is not in the vocabulary; use ids from 0 to {len(tokens) - 1}"
-            )
+            raise GlasshouseError(f"the id {wrong} is not in the vocabulary; use ids from 0 to {len(tokens) - 1}")
         result = [tokens[id] for id in listed]
         if self._has_unused_ids and None in result:
-            raise GlasshouseError(
-                "unknown-token-id", f"the id {listed[result.index(None)]} has no token in this vocabulary; use another id"
-            )
+            raise GlasshouseError(f"the id {listed[result.index(None)]} has no token in this vocabulary; use another id")
         return result  # type: ignore[return-value]
 
 
@@ -178,9 +174,7 @@ def collect_special_tokens(requested: Sequence[str], required: Sequence[str]) ->
     """The special tokens to train with: the required ones that were not requested, then the requested ones."""
     collected = list(dict.fromkeys([*(special for special in required if special not in requested), *requested]))
     if "" in collected:
-        raise GlasshouseError(
-            "empty-special-token", "a special token must have at least one character; remove the empty one from `specials`"
-        )
+        raise GlasshouseError("a special token must have at least one character; remove the empty one from `specials`")
     return collected
 
 
@@ -190,7 +184,6 @@ def encode_unicode(text: str, encoding: str) -> bytes:
         return text.encode(encoding)
     except UnicodeEncodeError as error:
         raise DataError(
-            "lone-surrogate",
             f"the text contains the lone surrogate U+{ord(text[error.start]):04X} at index {error.start}, which is not a "
-            "character; remove it, or read the text with errors='replace'",
+            "character; remove it, or read the text with errors='replace'"
         ) from None

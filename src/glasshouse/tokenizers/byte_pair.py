@@ -140,14 +140,14 @@ class BytePair(Tokenizer):
         from glasshouse.tokenizers.piece_counts import count_stream
 
         if pattern not in PATTERNS:
-            raise GlasshouseError("unknown-word", f"pattern={pattern!r} is not known; choose one of {', '.join(PATTERNS)}")
+            raise GlasshouseError(f"is not known; choose one of {', '.join(PATTERNS)}", "pattern", pattern)
         special_tokens = collect_special_tokens(specials, required=(END_OF_TEXT,))
         smallest = BYTES + len(special_tokens)
         if vocabulary < smallest:
             raise GlasshouseError(
-                "vocabulary-too-small",
-                f"vocabulary={vocabulary} is too small for {BYTES} bytes and {len(special_tokens)} special tokens; "
-                f"choose {smallest} or more",
+                f"is too small for {BYTES} bytes and {len(special_tokens)} special tokens; choose {smallest} or more",
+                "vocabulary",
+                vocabulary,
             )
         report: Progress = progress or (lambda stage, fraction: None)
         counts = count_stream(
@@ -165,7 +165,6 @@ class BytePair(Tokenizer):
         if reached < target:
             possible = reached + len(special_tokens)
             raise VocabularyTooLarge(
-                "vocabulary-too-large",
                 f"data.vocabulary={vocabulary} is too large for this text, which gives at most {possible} tokens; "
                 f"choose data.vocabulary={possible} or less, or add more text",
                 possible,
@@ -181,9 +180,8 @@ class BytePair(Tokenizer):
         for special in special_tokens:
             if special in written:
                 raise GlasshouseError(
-                    "ambiguous-special-token",
                     f"the special token {special!r} is written like an ordinary token in tokenizer.json; choose a longer "
-                    "one, or one with brackets such as <|...|>",
+                    "one, or one with brackets such as <|...|>"
                 )
         return cls(tokens, merges, {special: id for id, special in enumerate(special_tokens)}, pattern)
 

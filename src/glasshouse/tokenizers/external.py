@@ -111,7 +111,7 @@ class ExternalTokenizer(Tokenizer):
         try:
             encodings = _called(tokenizer.encode_batch_fast, list(texts), add_special_tokens=False)
         except Exception as error:
-            raise DataError("cannot-encode", f"the tokenizer cannot encode these texts: {error}") from None
+            raise DataError(f"the tokenizer cannot encode these texts: {error}") from None
         return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -120,7 +120,7 @@ class ExternalTokenizer(Tokenizer):
         try:
             text: str = _called(self._with_specials.decode, listed, skip_special_tokens=False)
         except PackagePanic as error:
-            raise DataError("cannot-decode", f"the tokenizer cannot decode these tokens: {error}") from None
+            raise DataError(f"the tokenizer cannot decode these tokens: {error}") from None
         suffix = self._contents["model"].get("end_of_word_suffix")
         # CLIP's file has an end-of-word suffix, but its decoder does not remove it.
         return text.replace(suffix, " ").rstrip(" ") if suffix and suffix in text else text
@@ -137,8 +137,7 @@ class ExternalTokenizer(Tokenizer):
         progress: Progress | None = None,
     ) -> Self:
         raise GlasshouseError(
-            "cannot-train-tokenizer",
-            "an imported tokenizer cannot be trained; choose byte-pair, words, treebank-words or characters instead",
+            "an imported tokenizer cannot be trained; choose byte-pair, words, treebank-words or characters instead"
         )
 
     def _encode_ordinary(self, text: str) -> np.ndarray:
@@ -174,7 +173,7 @@ class ExternalTokenizer(Tokenizer):
         try:
             return _called(tokenizer.encode, text, add_special_tokens=False).ids
         except Exception as error:  # The package raises plain `Exception`, for example if an unknown token is missing.
-            raise DataError("cannot-encode", f"the tokenizer cannot encode this text: {error}") from None
+            raise DataError(f"the tokenizer cannot encode this text: {error}") from None
 
 
 def _called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -25,17 +25,13 @@ def load(path: str | PathLike[str]) -> Tokenizer:
     try:
         contents = kept_json.read(Path(path))
     except OSError as error:
-        raise GlasshouseError(
-            "unreadable-tokenizer", f"cannot read the tokenizer file {path}: {error.strerror}; check the path"
-        ) from error
+        raise GlasshouseError(f"cannot read the tokenizer file {path}: {error.strerror}; check the path") from error
     except ValueError as error:
         raise GlasshouseError(
-            "not-a-tokenizer", f"{path} is not a tokenizer.json: it is not valid JSON ({error}); choose another file"
+            f"{path} is not a tokenizer.json: it is not valid JSON ({error}); choose another file"
         ) from error
     if not isinstance(contents, dict) or not isinstance(contents.get("model"), dict):
-        raise GlasshouseError(
-            "not-a-tokenizer", f"{path} is not a tokenizer.json: it has no object 'model'; choose another file"
-        )
+        raise GlasshouseError(f"{path} is not a tokenizer.json: it has no object 'model'; choose another file")
     try:
         _check_ids(contents)
         try:
@@ -44,8 +40,7 @@ def load(path: str | PathLike[str]) -> Tokenizer:
             return _load_external(contents, f"{path}: {error}; {SUPPORTED}")
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise GlasshouseError(
-            "damaged-tokenizer",
-            f"{path} is a damaged tokenizer.json ({type(error).__name__}: {error}); save the tokenizer again",
+            f"{path} is a damaged tokenizer.json ({type(error).__name__}: {error}); save the tokenizer again"
         ) from error
 
 

@@ -18,9 +18,6 @@ _TEXT_ONLY: Final = {"Sequence": {"id": "A", "type_id": 0}}
 class UnsupportedTokenizer(GlasshouseError):
     """A tokenizer.json with a setting that our own tokenizers do not support."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__("unsupported-tokenizer", message)
-
 
 def check_settings(part: str, settings: Mapping[str, Any], allowed: Mapping[str, tuple[Any, ...]]) -> None:
     """Raise an error if a part of the file has a setting that is not allowed, or an allowed setting with another value.
@@ -97,6 +94,4 @@ def write_contents(path: str | PathLike[str], contents: Mapping[str, Any]) -> No
     try:
         atomic_files.write_json(Path(path), contents)
     except OSError as error:
-        raise GlasshouseError(
-            "cannot-write", f"cannot write the tokenizer to {path}: {error.strerror}; check the path"
-        ) from None
+        raise GlasshouseError(f"cannot write the tokenizer to {path}: {error.strerror}; check the path") from None

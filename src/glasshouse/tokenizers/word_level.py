@@ -27,9 +27,10 @@ def reserve_special_tokens(requested: Sequence[str], vocabulary: int) -> list[st
     special_tokens = collect_special_tokens(requested, required=(UNKNOWN, END_OF_TEXT))
     if vocabulary <= len(special_tokens):
         raise GlasshouseError(
-            "vocabulary-too-small",
-            f"vocabulary={vocabulary} is too small for {len(special_tokens)} special tokens "
-            f"({', '.join(special_tokens)}) and at least one other token; choose {len(special_tokens) + 1} or more",
+            f"is too small for {len(special_tokens)} special tokens ({', '.join(special_tokens)}) and at least one "
+            f"other token; choose {len(special_tokens) + 1} or more",
+            "vocabulary",
+            vocabulary,
         )
     return special_tokens
 

@@ -80,9 +80,8 @@ def check(spec: Spec) -> None:
     """Refuse a field that cannot adapt."""
     if unknown := [name for name in spec.data.adapt if name not in (*ADAPTABLE, *FINE_TUNING)]:
         raise SpecError(
-            "cannot-adapt",
             f"data.adapt names {unknown[0]!r}, which does not adapt to data; choose from "
-            f"{', '.join((*ADAPTABLE, *FINE_TUNING))}",
+            f"{', '.join((*ADAPTABLE, *FINE_TUNING))}"
         )
 
 

@@ -113,8 +113,7 @@ def spec_on(spec: Spec, gpus: int) -> Spec:
     training = spec.training
     if training.replicas > 1:
         raise SpecError(
-            "replicas-on-a-cluster",
-            f"training.replicas={training.replicas} trains several runs, and the prediction is for one; leave it out",
+            "trains several runs, and the prediction is for one; leave it out", "training.replicas", training.replicas
         )
     unit = gpus * training.gradient_accumulation * (LARGEST_DIVISOR if training.batch_warmup else 1)
     training = replace(

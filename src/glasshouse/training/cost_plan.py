@@ -189,17 +189,17 @@ def _too_large(job: Job, memory: Callable[[str], dict[str, int]]) -> SpecError |
         needed = min(needed, sum(at_peak(sharded(memory("bf16"), processes), training).values()))
     if needed > available:
         return SpecError(
-            "too-little-memory",
             f"training needs about {size(needed)} of memory, but this device has {size(available)}; choose a smaller "
             f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model, "
-            "training.checkpoint_activations=true, or on a GPU training.offload_optimiser=true",
+            "training.checkpoint_activations=true, or on a GPU training.offload_optimiser=true"
         )
     state = 2 * sharded(memory("fp32"), processes)["gradients"]
     if training.offload_optimiser and job.device.type == "cuda" and state > machine.memory():
         return SpecError(
-            "too-little-main-memory",
-            f"training.offload_optimiser=true puts {size(state)} of optimiser state into main memory, but this machine has "
-            f"{size(machine.memory())}; choose a smaller model, or several GPUs",
+            f"puts {size(state)} of optimiser state into main memory, but this machine has {size(machine.memory())}; "
+            "choose a smaller model, or several GPUs",
+            "training.offload_optimiser",
+            True,
         )
     return None
 

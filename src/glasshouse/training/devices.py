@@ -17,7 +17,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 def pick(name: str) -> torch.device:
     """The device with this name; `auto` picks an accelerator if there is one."""
     if not isinstance(name, str) or name.split(":")[0] not in DEVICES or name.startswith("auto:"):
-        raise GlasshouseError("unknown-device", f"--device={name} is not one of: {', '.join(DEVICES)}")
+        raise GlasshouseError(f"is not one of: {', '.join(DEVICES)}", "device", name)
     if name == "auto":
         if torch.cuda.is_available():
             name = "cuda"
@@ -26,17 +26,13 @@ def pick(name: str) -> torch.device:
         else:
             name = "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise GlasshouseError(
-            "no-such-device", f"--device={name} is impossible: torch finds no CUDA device; use --device cpu or auto"
-        )
+        raise GlasshouseError("is impossible: torch finds no CUDA device; use --device cpu or auto", "device", name)
     if name == "mps" and not torch.backends.mps.is_available():
-        raise GlasshouseError(
-            "no-such-device", "--device=mps is impossible: torch finds no Apple GPU; use --device cpu or auto"
-        )
+        raise GlasshouseError("is impossible: torch finds no Apple GPU; use --device cpu or auto", "device", "mps")
     try:
         return torch.device(name)
     except RuntimeError:
-        raise GlasshouseError("unknown-device", f"--device={name} is not a device; write for example cuda:0") from None
+        raise GlasshouseError("is not a device; write for example cuda:0", "device", name) from None
 
 
 def check_threads(count: int) -> None:
@@ -44,9 +40,10 @@ def check_threads(count: int) -> None:
     most = max(MANY_THREADS, 4 * (os.cpu_count() or 1))
     if count > most:
         raise SpecError(
-            "too-many-threads",
-            f"training.threads={count} is far more than the {os.cpu_count()} cores of this machine; choose {most} or less, "
-            "or 0 to have the number chosen",
+            f"is far more than the {os.cpu_count()} cores of this machine; choose {most} or less, or 0 to have the "
+            "number chosen",
+            "training.threads",
+            count,
         )
 
 

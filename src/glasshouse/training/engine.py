@@ -317,19 +317,17 @@ def refuse_unfit(tensors: Tensors, expected: Tensors, where: str) -> None:
     """Refuse tensors that differ from the expected ones in name, shape or kind of number."""
     for name, tensor in tensors.items():
         if name not in expected:
-            raise RunError("unknown-tensor", f"{where} has a tensor {name!r} that the model of its spec does not have")
+            raise RunError(f"{where} has a tensor {name!r} that the model of its spec does not have")
         if tensor.shape != expected[name].shape:
             raise RunError(
-                "wrong-tensor-shape",
-                f"{where}: {name!r} has shape {tuple(tensor.shape)}, but the model needs {tuple(expected[name].shape)}",
+                f"{where}: {name!r} has shape {tuple(tensor.shape)}, but the model needs {tuple(expected[name].shape)}"
             )
         if expected[name].is_floating_point() and not tensor.is_floating_point():
             raise RunError(
-                "wrong-tensor-type",
-                f"{where}: {name!r} has numbers of type {tensor.dtype}, but the model needs {expected[name].dtype}",
+                f"{where}: {name!r} has numbers of type {tensor.dtype}, but the model needs {expected[name].dtype}"
             )
     if missing := sorted(set(expected) - set(tensors)):
-        raise RunError("missing-tensor", f"{where} lacks the tensor {missing[0]!r}, which the model of its spec has")
+        raise RunError(f"{where} lacks the tensor {missing[0]!r}, which the model of its spec has")
 
 
 def _micro_batches(batch: Batch, count: int) -> list[Batch]:

@@ -47,9 +47,10 @@ class UnfreezingSchedule:
         self.apply(0)
         if not any(parameter.requires_grad for parameter in model.parameters()):
             raise SpecError(
-                "nothing-to-train",
-                f"training.freeze={training.freeze!r} leaves nothing to train: this model's head has no weights; "
-                "choose training.freeze=none or gradual, or set training.lora_rank",
+                "leaves nothing to train: this model's head has no weights; choose training.freeze=none or gradual, or "
+                "set training.lora_rank",
+                "training.freeze",
+                training.freeze,
             )
 
     def apply(self, step: int) -> None:

@@ -48,9 +48,8 @@ def check(spec: Spec) -> Task:
     """Check that model and task fit together, and that the spec names data. Reads no data and returns the task."""
     if not spec.data.source and not spec.data.files:
         raise SpecError(
-            "no-data",
             "this spec belongs to an imported model and names no data; fine-tune the model with: "
-            "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
+            "glasshouse train language-model training.start_from=RUN data.files=mine.txt"
         )
     return check_parts(spec)
 
@@ -64,10 +63,9 @@ def check_memory(spec: Spec, device: torch.device) -> None:
     memory = devices.memory(device) * spec.training.processes
     if 4 * parameters > memory:
         raise SpecError(
-            "too-little-memory",
             f"the weights of model.layers={spec.model.layers} blocks with model.width={spec.model.width} need about "
             f"{size(4 * parameters)} of memory, but this device has {size(memory)}; choose a smaller model, or several "
-            "GPUs: training.processes=N",
+            "GPUs: training.processes=N"
         )
 
 
@@ -81,8 +79,7 @@ def check_parts(spec: Spec) -> Task:
     tied_output.check(model, spec.training)
     if spec.task != "next-token" and (count := len(getattr(getattr(model, "head", None), "future", ()))):
         raise SpecError(
-            "no-future-tokens",
-            f"model.head.future_tokens={count} is trained by task='next-token' only, not by task={spec.task!r}; remove it",
+            f"is trained by task='next-token' only, not by task={spec.task!r}; remove it", "model.head.future_tokens", count
         )
     for field in ("gradient_accumulation", "processes"):
         if (count := getattr(spec.training, field)) > 1:

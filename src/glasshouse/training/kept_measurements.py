@@ -203,8 +203,7 @@ def keep(measurement: SpeedMeasurement) -> Path:
         atomic_files.write_json(path, asdict(measurement))
     except OSError as error:
         raise RunError(
-            "cannot-write-cache",
-            f"cannot write the measurement to {path}: {error.strerror}; set GLASSHOUSE_CACHE to a folder",
+            f"cannot write the measurement to {path}: {error.strerror}; set GLASSHOUSE_CACHE to a folder"
         ) from None
     return path
 

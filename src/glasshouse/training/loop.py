@@ -59,7 +59,7 @@ def train(run: RunFolder, device_name: str = "auto") -> bool:
         return torchrun.train([run], device_name)
     trained, failures = _train([run], device_name, together=False)
     if failures:
-        raise RunError("training-failed", failures[0])
+        raise RunError(failures[0])
     return trained
 
 
@@ -157,7 +157,7 @@ def _train_shares(runs: Sequence[RunFolder], device_name: str, together: bool | 
         if outcome["signal"]:
             raise Interrupted(outcome["signal"], "stopped, and all runs are saved", f"glasshouse resume {runs[0].name}")
         if outcome["error"]:
-            raise RunError("training-failed", outcome["error"])
+            raise RunError(outcome["error"])
     return any(outcome["trained"] for outcome in outcomes), [text for outcome in outcomes for text in outcome["failures"]]
 
 
@@ -186,10 +186,9 @@ def _explain_out_of_memory(group: RunGroup) -> Iterator[None]:
         training = group.jobs[0].spec.training
         together = f", {len(group.jobs)} runs together" if len(group.jobs) > 1 else ""
         raise RunError(
-            "out-of-memory",
             f"the device ran out of memory (training.batch={training.batch}{together}): {str(error).splitlines()[0]} "
             "End other programs on it and continue this one, or choose a smaller training.batch, a larger "
-            "training.gradient_accumulation or a smaller model",
+            "training.gradient_accumulation or a smaller model"
         ) from None
 
 

@@ -42,14 +42,12 @@ def attach(model: nn.Module, training: TrainingSpec) -> None:
     known = sorted({name.rpartition(".")[2] for name, _ in layers})
     if not layers:
         raise SpecError(
-            "lora-without-blocks",
-            f"training.lora_rank={training.lora_rank} adapts the matrices of blocks, but this model has none; remove it",
+            "adapts the matrices of blocks, but this model has none; remove it", "training.lora_rank", training.lora_rank
         )
     if missing := [target for target in training.lora_targets if target not in known]:
         raise SpecError(
-            "unknown-lora-target",
             f"training.lora_targets names {missing[0]!r}, but no matrix in this model's blocks has that name; "
-            f"choose among: {', '.join(known)}",
+            f"choose among: {', '.join(known)}"
         )
     generator = torch.Generator().manual_seed(training.seed)
     for name, module in layers:

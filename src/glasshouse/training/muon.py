@@ -76,9 +76,10 @@ class Muon(Optimiser):
         refuse_nesterov_without_momentum(settings.momentum, settings.nesterov)
         if settings.newton_schulz == PER_STEP and settings.newton_schulz_steps not in MINIMAX:
             raise SpecError(
-                "no-minimax-polynomials",
-                f"training.newton_schulz={PER_STEP} has polynomials for {min(MINIMAX)} to {max(MINIMAX)} steps, not for "
-                f"training.newton_schulz_steps={settings.newton_schulz_steps}; choose one of these numbers",
+                f"has polynomials for {min(MINIMAX)} to {max(MINIMAX)} steps, not for training.newton_schulz_steps="
+                f"{settings.newton_schulz_steps}; choose one of these numbers",
+                "training.newton_schulz",
+                PER_STEP,
             )
 
     @staticmethod

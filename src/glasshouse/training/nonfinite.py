@@ -103,8 +103,6 @@ def load(folder: Path) -> tuple[int, Batch, checkpoint.Tensors]:
     try:
         step: int = kept_json.read(folder / "failure.json", FailureFile)["step"]
     except (OSError, ValueError) as error:
-        raise RunError(
-            "unreadable-failure", f"{folder / 'failure.json'} cannot be read: {error}; train again to repeat the failure"
-        ) from None
+        raise RunError(f"{folder / 'failure.json'} cannot be read: {error}; train again to repeat the failure") from None
     batch = checkpoint.load_tensors(folder / "batch.safetensors")
     return step, batch, checkpoint.load_tensors(folder / "model.safetensors")

@@ -136,9 +136,7 @@ def restore(
     for name, tensor in tensors.items():
         parameter_name, _, key = name.rpartition("/")
         if parameter_name not in parameters:
-            raise RunError(
-                "foreign-checkpoint", f"a state of an optimiser is of {parameter_name!r}, which is no parameter; {DELETE}"
-            )
+            raise RunError(f"a state of an optimiser is of {parameter_name!r}, which is no parameter; {DELETE}")
         parameter = parameters[parameter_name]
         if offloaded:
             offloaded.take(parameter, key, tensor)
@@ -155,14 +153,13 @@ def refuse_foreign(parameter: str, tensors: dict[str, Tensor], initial: dict[str
     """
     saved = {key: tensors[f"{parameter}/{key}"] for key in initial if f"{parameter}/{key}" in tensors}
     if missing := set(initial) - set(saved) if saved else set():
-        raise RunError("foreign-checkpoint", f"the optimiser's state of {parameter} lacks {sorted(missing)[0]!r}; {DELETE}")
+        raise RunError(f"the optimiser's state of {parameter} lacks {sorted(missing)[0]!r}; {DELETE}")
     for key, tensor in saved.items():
         found, needed = ((tuple(one.shape), str(one.dtype)) for one in (tensor, initial[key]))
         if found != needed:
             raise RunError(
-                "foreign-checkpoint",
                 f"the optimiser's state {key!r} of {parameter} has shape {found[0]} and {found[1]}, but needs {needed[0]} "
-                f"and {needed[1]}; {DELETE}",
+                f"and {needed[1]}; {DELETE}"
             )
 
 
@@ -170,7 +167,8 @@ def refuse_nesterov_without_momentum(momentum: float, nesterov: bool) -> None:
     """Nesterov's look-ahead is along the momentum."""
     if nesterov and not momentum:
         raise SpecError(
-            "nesterov-without-momentum",
-            "training.nesterov=true looks ahead along the momentum, but training.momentum=0; choose a training.momentum "
-            "above 0, or training.nesterov=false",
+            "looks ahead along the momentum, but training.momentum=0; choose a training.momentum above 0, or "
+            "training.nesterov=false",
+            "training.nesterov",
+            True,
         )

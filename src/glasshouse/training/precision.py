@@ -92,15 +92,16 @@ def use_fp8_products(model: nn.Module, number_format: str, device: torch.device)
     """From now on, compute the products of training in 8 bits wherever they would be in bfloat16 and the sizes allow it."""
     if number_format != "bf16":
         raise SpecError(
-            "fp8-needs-bf16",
-            f"training.fp8_products=true replaces products in bfloat16, but this run trains in {number_format}; "
-            "set training.precision=bf16, or leave fp8_products out: steps that are not large gain nothing from it",
+            f"replaces products in bfloat16, but this run trains in {number_format}; set training.precision=bf16, or "
+            "leave fp8_products out: steps that are not large gain nothing from it",
+            "training.fp8_products",
+            True,
         )
     if not fp8_products.available(device):
         raise SpecError(
-            "no-fp8-products",
-            f"training.fp8_products=true needs an NVIDIA GPU of compute capability 8.9 or newer, but this is {device}; "
-            "leave it out",
+            f"needs an NVIDIA GPU of compute capability 8.9 or newer, but this is {device}; leave it out",
+            "training.fp8_products",
+            True,
         )
     for module in model.modules():
         if isinstance(module, TransformerStack):

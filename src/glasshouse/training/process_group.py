@@ -19,6 +19,11 @@ from torch import Tensor
 from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.specs.spec import TrainingSpec
 
+
+class LostProcess(RunError):
+    """Another process has ended, so that this one cannot go on."""
+
+
 # Ranks wait while rank 0 prepares data or evaluates. A rank that dies is noticed at once, because its connection ends.
 PATIENCE = timedelta(days=7)
 END: dict[str, Any] = {"task": "end"}
@@ -154,10 +159,9 @@ def explain_lost_rank(run: str) -> Iterator[None]:
         )
         if size() == 1 or not lost:
             raise
-        raise RunError(
-            "lost-process",
+        raise LostProcess(
             f"another process of {run} has ended, so this one cannot go on; everything up to the last checkpoint is saved; "
-            f"continue with: glasshouse resume {run}",
+            f"continue with: glasshouse resume {run}"
         ) from None
 
 
@@ -166,7 +170,7 @@ def check_count(processes: int, device: torch.device) -> None:
     have, what = (torch.cuda.device_count(), "GPUs") if device.type == "cuda" else (os.cpu_count() or 1, "CPU cores")
     if processes > have:
         raise SpecError(
-            "too-many-processes",
-            f"training.processes={processes} is more than the {have} {what} of this machine; choose at most {have}, or use "
-            "several machines with torchrun",
+            f"is more than the {have} {what} of this machine; choose at most {have}, or use several machines with torchrun",
+            "training.processes",
+            processes,
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.training import loop, parent_death, process_group
+from glasshouse.training.process_group import LostProcess
 from glasshouse.training.torchrun import ERROR_PREFIX
 
 
@@ -25,7 +26,9 @@ def main(device: str, *paths: str) -> int:
         return 0
     except GlasshouseError as error:
         process_group.release()
-        print(f"{ERROR_PREFIX}{error} [{error.code}]", file=sys.stderr, flush=True)
+        # The process that was lost says why itself.
+        prefix = "" if isinstance(error, LostProcess) else ERROR_PREFIX
+        print(f"{prefix}{error}", file=sys.stderr, flush=True)
         return error.exit_status
 
 

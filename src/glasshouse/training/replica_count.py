@@ -57,7 +57,7 @@ def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
 
 def _refuse(reason: str, together: bool | None) -> tuple[int, str]:
     if together:
-        raise SpecError("cannot-be-replicas", CANNOT_BE_REPLICAS.format(reason))
+        raise SpecError(CANNOT_BE_REPLICAS.format(reason))
     return 1, f"one after another: {reason}"
 
 

@@ -60,7 +60,7 @@ def companions(run: RunFolder) -> list[RunFolder]:
     facts = run.facts()
     paths = facts.get("together", ["."]) if run.recorded_status() != Status.STOPPED else ["."]
     if not isinstance(paths, list):
-        raise RunError("outside-folder", f"{run.path / 'run.json'}: together must be an array; correct or delete that entry")
+        raise RunError(f"{run.path / 'run.json'}: together must be an array; correct or delete that entry")
     study = run_folder.study_around(run.path)
     recorded = [RunFolder(_companion_path(run, path, study or run.path.absolute().parent)) for path in paths]
     # The user may have deleted some of the runs.
@@ -77,9 +77,7 @@ def _companion_path(run: RunFolder, path: object, within: Path) -> Path:
     found = Path(os.path.normpath(own / path)) if isinstance(path, str) else own.parent
     if not found.is_relative_to(within) or found == within:
         raise RunError(
-            "outside-folder",
-            f"{run.path / 'run.json'} names a run {path!r} that is not inside {within}; do not use a folder that was "
-            "altered",
+            f"{run.path / 'run.json'} names a run {path!r} that is not inside {within}; do not use a folder that was altered"
         )
     return found
 
@@ -98,9 +96,8 @@ def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:
     for run, spec in zip(runs, specs, strict=True):
         if not replicas.can_be_replicas(specs[0], spec):
             raise SpecError(
-                "cannot-be-replicas",
                 f"{runs[0].name} and {run.name} cannot train together: they differ in more than seed, learning rate, "
-                "weight decay and initialisation; train them one after another",
+                "weight decay and initialisation; train them one after another"
             )
     first = runs[0]
     tokenizer = tokenizers.load(first.tokenizer_file) if first.tokenizer_file.exists() else None
@@ -109,9 +106,8 @@ def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:
     for run in runs:
         if run.facts().get("data", job.prepared.fingerprint) != job.prepared.fingerprint:
             raise RunError(
-                "data-changed",
                 f"the data of {run.name} have changed since it started, so it cannot be resumed exactly; "
-                "restore the old data, or train a new run",
+                "restore the old data, or train a new run"
             )
         if not run.tokenizer_file.exists():
             job.prepared.tokenizer.save(run.tokenizer_file)

@@ -74,9 +74,7 @@ def restore(model: TrainableModel, saved: Checkpoint, run: RunFolder, job: Job) 
     elif state.best and (metric := state.best["metric"]) not in job.task.metrics:
         wrong = f"its best evaluation is by {metric!r}, and the metrics are {', '.join(job.task.metrics)}"
     if wrong:
-        raise RunError(
-            "foreign-checkpoint", f"{where} is not of this run: {wrong}; delete it, or restore the run's spec.toml"
-        )
+        raise RunError(f"{where} is not of this run: {wrong}; delete it, or restore the run's spec.toml")
     model.restore(saved)
     return state
 

@@ -38,9 +38,10 @@ class ScheduleFreeAdamW(Optimiser):
     def check(training: TrainingSpec) -> None:
         if not training.beta1:
             raise SpecError(
-                "average-without-beta1",
-                "training.beta1=0 computes gradients at the last iterate, from which "
-                "training.optimiser='schedule-free-adamw' cannot tell the average; choose training.beta1=0.9",
+                "computes gradients at the last iterate, from which training.optimiser='schedule-free-adamw' cannot tell "
+                "the average; choose training.beta1=0.9",
+                "training.beta1",
+                0,
             )
 
     @staticmethod

@@ -23,9 +23,10 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     if training.tied_until and (OUTPUT not in shapes or shapes.get(EMBEDDING) != shapes[OUTPUT]):
         raise SpecError(
-            "no-output-matrix",
-            f"training.tied_until={training.tied_until:g} needs an output matrix in the shape of the token embedding, which "
-            "this model with this head does not have; choose training.tied_until=0",
+            "needs an output matrix in the shape of the token embedding, which this model with this head does not "
+            "have; choose training.tied_until=0",
+            "training.tied_until",
+            training.tied_until,
         )
 
 

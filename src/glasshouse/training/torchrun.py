@@ -116,7 +116,7 @@ def _raise_if_unfinished(runs: Sequence[RunFolder], received: int | None, log: P
     if status == Status.DONE or (status == Status.FAILED and len(runs) > 1):
         return
     if status == Status.FAILED:
-        raise RunError("training-failed", str(run.facts().get("wrong")))
+        raise RunError(str(run.facts().get("wrong")))
     step = max(checkpoint.steps(run.checkpoints), default=0)
     if received:
         raise Interrupted(received, f"stopped and saved after step {step}", f"glasshouse resume {run.name}")
@@ -124,12 +124,10 @@ def _raise_if_unfinished(runs: Sequence[RunFolder], received: int | None, log: P
         file.seek(begin)
         lines = file.read().decode(errors="replace").splitlines()
     said = [line.removeprefix(ERROR_PREFIX) for line in lines if line.startswith(ERROR_PREFIX)]
-    if said and "[lost-process]" not in said[0]:
-        message, _, code = said[0].rpartition(" [")
-        raise RunError(code.rstrip("]"), message)
+    if said:
+        raise RunError(said[0])
     saved = f"the checkpoint of step {step} is intact" if step else "there is no checkpoint yet"
     raise RunError(
-        "lost-process",
         f"a process of {run.name} has ended before its last step; {saved}; its output is in {log}; "
-        f"continue with: glasshouse resume {run.name}",
+        f"continue with: glasshouse resume {run.name}"
     )

@@ -67,8 +67,7 @@ def merged_weights(run: RunFolder) -> Tensors:
     saved = checkpoint.best(run.checkpoints, warn=say)
     if saved is None:
         raise RunError(
-            "no-checkpoint",
-            f"{run.name} has no checkpoint to start from; continue its training with: glasshouse resume {run.name}",
+            f"{run.name} has no checkpoint to start from; continue its training with: glasshouse resume {run.name}"
         )
     spec = run.spec()
     if not spec.training.lora_rank:
@@ -111,14 +110,13 @@ def find(name: str, seed: int | None = None) -> RunFolder:
             imported: RunFolder = catalogue.find("importer", importer, "training.start_from")(name)
             return imported
         except CannotImport as error:
-            raise CannotImport(error.code, f"training.start_from: {error}") from None
+            raise error.within("training.start_from") from None
     seeds = [seed] if seed is not None else _seeds_of_runs(name)[:1]
     try:
         # Without a run of any seed, the error names the run with `{seed}`, as it was typed.
         return run_folder.find(name.replace(SEED, str(seeds[0])) if seeds else name)
     except RunError as error:
         raise RunError(
-            error.code,
             f"training.start_from: {error}; train that run first, or name another run, a Hugging Face directory, or "
             "package:NAME, an installed package with weights",
         ) from None
@@ -173,10 +171,7 @@ def transfer(model: nn.Module, tensors: Tensors) -> WeightTransfer:
                 parameter[:rows] = tensor[:rows]
                 partly.append(name)
     if not loaded and not partly:
-        raise RunError(
-            "nothing-to-start-from",
-            "training.start_from: no tensor of that run fits this model; check model.kind and model.width",
-        )
+        raise RunError("training.start_from: no tensor of that run fits this model; check model.kind and model.width")
     return WeightTransfer(tuple(loaded), tuple(partly), tuple(name for name in tensors if name not in used), tuple(new))
 
 

@@ -8,6 +8,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.from_scratch import cpu_gpu
 from glasshouse.claims.from_scratch.cpu_gpu import CPUAgainstGPU
 from glasshouse.results.claim import REFUTED, UNDECIDED, UPHELD
+from glasshouse.specs.errors import RunError
 from glasshouse.training import cost_plan
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
@@ -39,7 +40,7 @@ def wikitext(tmp_path, monkeypatch):
 
 
 def test_without_a_gpu_nothing_is_registered(wikitext):
-    with refused("cannot-try-claim"):
+    with refused(RunError):
         trials.try_claim("cpu-gpu", device="cpu")
     assert trials.read_trials("cpu-gpu") == []
 

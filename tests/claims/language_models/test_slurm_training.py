@@ -7,6 +7,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.language_models import slurm_training
 from glasshouse.claims.language_models.slurm_training import SlurmTraining
 from glasshouse.results.claim import REFUTED, UPHELD
+from glasshouse.specs.errors import RunError
 from tests.claims.judging import judge
 from tests.refusals import refused
 
@@ -21,7 +22,7 @@ def test_one_weight_that_differs_refutes():
 
 def test_without_slurm_it_says_what_is_missing(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    with refused("missing-data", "sbatch", "glasshouse claim slurm"):
+    with refused(RunError, "sbatch", "glasshouse claim slurm"):
         glasshouse.try_claim("slurm", device="cpu")
     assert not trials.trial_folder("slurm", 1).exists()
     [case] = [case for case in glasshouse.list_claims() if case.name == "slurm"]

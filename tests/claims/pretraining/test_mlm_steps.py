@@ -8,6 +8,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.pretraining import mlm_steps
 from glasshouse.claims.pretraining.mlm_steps import DECIDING_SHARE, LEFT, MASKED, RATES, SHARES, MLMSteps, steps_key
 from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UPHELD
+from glasshouse.specs.errors import RunError
 from tests.claims.example_values import DIVERGED, close_values
 from tests.claims.judging import judge
 from tests.refusals import refused
@@ -65,7 +66,7 @@ def test_a_kind_that_diverged_in_every_seed_has_not_converged():
 
 
 def test_a_study_without_a_finished_run_is_refused():
-    with refused("all-diverged", "'masked'"):
+    with refused(RunError, "'masked'"):
         mlm_steps.first_run([], "masked")
 
 

@@ -18,7 +18,7 @@ from .running import NOT_RUN, quick_words, reason_not_to_run
 ADDING_PARTS = ("docs/how-to/", "examples/")
 CLAIMS = "docs/claims/"
 WITH_LINES = [page for page in PAGES if lines_of(page)]
-# Lines of the README that need no training and about a second.
+# Lines of the page of all capabilities that need no training and about a second.
 CHEAP = ("ask", "recover", "few-shot", "export", "tokenizer", "scale")
 
 
@@ -57,8 +57,8 @@ def test_the_program_takes_every_line_of_the_pages_of_claims() -> None:
 def test_lines_are_found_in_blocks_and_in_prose() -> None:
     assert words_of("$ glasshouse train demo-lm data.files='[a,b]'  # a comment") == ("train", "demo-lm", "data.files=[a,b]")
     assert words_of("printf 'a' | glasshouse chat RUN > out.txt") == ("chat", "demo-lm")
-    assert words_of("glasshouse: no such run [unknown-run]") == ()
-    assert Line(("train", "presidents"), mention=True) in lines_of("README.md")
+    assert words_of("glasshouse: there is no run 'a'") == ()
+    assert Line(("serve", "demo-lm"), mention=True) in lines_of("README.md")
     assert len({line for page in WITH_LINES for line in lines_of(page)}) > 250
 
 
@@ -105,9 +105,9 @@ def run(lines: list[Line], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.usefixtures("named_runs")
-def test_lines_of_the_readme_that_train_nothing_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_that_train_nothing_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace.write_files(tmp_path)
-    lines = [line for line in lines_of("README.md") if line.words[0] in CHEAP]
+    lines = [line for line in lines_of("docs/capabilities.md") if line.words[0] in CHEAP]
     assert len(lines) >= 7
     assert run(lines, monkeypatch) == []
 

@@ -7,6 +7,7 @@ import pytest
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.sources.arithmetic import VerbalArithmetic
 from glasshouse.data.sources.course_arithmetic import CourseArithmetic
+from glasshouse.specs.errors import DataError, GlasshouseError
 from tests.data.sources.source_access import data_folder, split_sizes, texts
 from tests.needs import needs_data
 from tests.refusals import refused
@@ -39,13 +40,13 @@ def test_an_expression_of_the_test_file_is_never_trained_on(data):
 
 
 def test_damaged_files_are_refused(data):
-    with refused("data-set-missing", "course-arithmetic", "PA03_data_20_test.csv"):
+    with refused(DataError, "course-arithmetic", "PA03_data_20_test.csv"):
         CourseArithmetic().expression_splits()
     write_files(data, TRAINING, "input\none plus one\n")
-    with refused("missing-column", "PA03_data_20_test.csv", "label"):
+    with refused(DataError, "PA03_data_20_test.csv", "label"):
         CourseArithmetic().expression_splits()
     write_files(data, TRAINING, ",input,label\n0,one plus one,3\n")
-    with refused("unknown-label", "PA03_data_20_test.csv", "line 2", "'3'"):
+    with refused(GlasshouseError, "PA03_data_20_test.csv", "line 2", "'3'"):
         CourseArithmetic().expression_splits()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.sources.course_pig_latin import CoursePigLatin, CoursePigLatinSmall
+from glasshouse.specs.errors import DataError
 from tests.data.sources.source_access import split_sizes
 from tests.needs import needs_data
 from tests.refusals import refused
@@ -47,10 +48,10 @@ def test_no_training_list_contains_a_held_out_word(data):
 
 
 def test_a_list_without_pairs_is_refused(data):
-    with refused("data-set-missing", "course-pig-latin-small", "pig_latin_small.txt"):
+    with refused(DataError, "course-pig-latin-small", "pig_latin_small.txt"):
         list(CoursePigLatinSmall().documents("train"))
     write_lists(data, "APPLE, appleway\n", SMALL)
-    with refused("no-rows", "pig_latin_small.txt"):
+    with refused(DataError, "pig_latin_small.txt"):
         list(CoursePigLatin().documents("train"))
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from glasshouse.data.sources import data_set_list
 from glasshouse.data.sources.pig_latin import translate
+from glasshouse.specs.errors import DataError
 from tests.data.sources.source_access import GENERATED
 from tests.refusals import refused
 
@@ -14,7 +15,7 @@ from tests.refusals import refused
 def test_a_data_set_without_files_is_available_and_cannot_be_fetched(name):
     generated = name in GENERATED
     assert data_set_list.find_data_set(name).availability == ("generated" if generated else "ships with Glasshouse")
-    with refused("nothing-to-fetch"):
+    with refused(DataError):
         data_set_list.fetch(name, print)
 
 

@@ -10,6 +10,7 @@ import glasshouse
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.sources.installed_python import InstalledPython
 from glasshouse.specs import catalogue
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import DataSpec
 from tests.refusals import refused
 
@@ -115,7 +116,7 @@ def test_a_limit_in_megabytes_uses_whole_packages_up_to_it(packages):
     limited = source(packages, megabytes=0.02, validation=0.15, test=0.15)
     total = sum(limited.bytes(split) for split in SPLITS)
     assert 0.01e6 < total <= 0.02e6 < sum(everything.bytes(split) for split in SPLITS)
-    with refused("no-packages", "data.megabytes=0.0001"):
+    with refused(DataError, "data.megabytes=0.0001"):
         source(packages, megabytes=0.0001).fingerprint()
 
 
@@ -123,19 +124,19 @@ def test_a_file_that_has_changed_since_its_installation_is_refused(packages):
     found = source(packages)
     path = packages / "large/0.py"
     path.write_text(path.read_text().replace("large", "other"))
-    with refused("changed-package", "large/0.py", "pip install", "large==1.0"):
+    with refused(DataError, "large/0.py", "pip install", "large==1.0"):
         list(found.documents("train"))
 
 
 def test_too_few_packages_cannot_be_split(tmp_path):
     install(tmp_path, "only", {"only/a.py": code("only", 1)})
-    with refused("too-few-to-hold-out", "1 packages", "data.validation"):
+    with refused(DataError, "1 packages", "data.validation"):
         source(tmp_path).fingerprint()
     assert len(list(source(tmp_path, validation=0.0, test=0.0).documents("train"))) == 1
 
 
 def test_a_limit_is_refused_where_it_has_no_effect():
-    with refused("source-without-limit", "data.megabytes=5", "shakespeare", "installed-python"):
+    with refused(SpecError, "data.megabytes=5", "shakespeare", "installed-python"):
         glasshouse.spec_of("demo-lm", "data.source=shakespeare", "data.megabytes=5")
     spec = glasshouse.spec_of("demo-lm", "data.source=installed-python", "data.megabytes=5", "data.test=0.1")
     built = catalogue.find("source", "installed-python").from_spec(spec.data)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.data.sources.recall import PAIRS, VALUES, Recall
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers.words import Words
 from tests.data.sources.source_access import split_sizes, texts
@@ -29,7 +30,7 @@ def test_recall_fills_the_context_and_its_answer_is_at_the_beginning(context):
 
 
 def test_recall_refuses_a_context_without_room():
-    with refused("context-too-short", "data.context=5"):
+    with refused(GlasshouseError, "data.context=5"):
         Recall.from_spec(DataSpec(context=5))
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from glasshouse.data.sources.word_order import ANIMALS, WordCount, WordOrder
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import DataSpec
 from tests.data.sources.source_access import split_sizes
 from tests.refusals import refused
@@ -47,5 +48,5 @@ def test_no_text_is_in_two_splits():
 
 
 def test_a_context_without_room_is_refused():
-    with refused("context-too-short", "data.context=5"):
+    with refused(GlasshouseError, "data.context=5"):
         WordOrder.from_spec(DataSpec(context=5))

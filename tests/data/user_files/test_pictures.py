@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from glasshouse.data.user_files.pictures import UserPictures, read_picture
+from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.spec import DataSpec
 from tests.refusals import refused
 
@@ -16,11 +17,11 @@ def one_file(path):
 @pytest.mark.parametrize(
     ("lines", "refusal"),
     [
-        ("whole.png\n", ("no-tab",)),
-        ("gone.png\ta thing\n" * 3, ("unreadable-file", "gone.png")),
-        ("bad.tsv\ta thing\n" * 3, ("not-a-picture",)),
-        ("truncated.png\ta thing\n" * 3, ("not-a-picture",)),
-        ("\ta thing\n", ("no-rows",)),
+        ("whole.png\n", (DataError,)),
+        ("gone.png\ta thing\n" * 3, (GlasshouseError, "gone.png")),
+        ("bad.tsv\ta thing\n" * 3, (DataError,)),
+        ("truncated.png\ta thing\n" * 3, (DataError,)),
+        ("\ta thing\n", (DataError,)),
     ],
 )
 def test_a_bad_file_is_refused(tmp_path, lines, refusal):
@@ -33,7 +34,7 @@ def test_a_bad_file_is_refused(tmp_path, lines, refusal):
     with refused(*refusal):
         list(UserPictures(one_file(bad)).documents("train"))
     bad.rename(bad.with_suffix(".dat"))
-    with refused("not-a-table"):
+    with refused(DataError):
         UserPictures(one_file(bad.with_suffix(".dat"))).fingerprint()
 
 

@@ -7,6 +7,7 @@ import pytest
 import glasshouse
 from glasshouse.interop import huggingface
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import CannotExport
 from tests.interop.transformers_models import TOLERANCE, transformers
 from tests.refusals import refused
 
@@ -43,5 +44,5 @@ def test_a_pipeline_gives_the_same_probabilities(tokenizer, tmp_path):
 def test_the_classifier_of_the_recipe_is_refused_with_the_fields_to_change(tmp_path):
     run = train(tmp_path, "classifier", ("sunny", "wet", "windy"))
     fields = ("model.connection", "model.embedding_norm", "model.head.pooling", "model.head.hidden", "model.head.wide")
-    with refused("no-fitting-architecture", "BertForSequenceClassification", *fields, "instead of 'post-norm'"):
+    with refused(CannotExport, "BertForSequenceClassification", *fields, "instead of 'post-norm'"):
         huggingface.export(run, tmp_path / "out")

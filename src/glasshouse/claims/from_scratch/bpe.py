@@ -134,9 +134,7 @@ class BPE(Claim):
 
 def _first_run(runs: Sequence[Run], arm: str) -> Run:
     if not runs:
-        raise RunError(
-            "all-diverged", f"every run over {arm} diverged, so there is nothing to measure; lower its learning rate"
-        )
+        raise RunError(f"every run over {arm} diverged, so there is nothing to measure; lower its learning rate")
     return runs[0]
 
 

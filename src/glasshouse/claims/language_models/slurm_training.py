@@ -214,9 +214,7 @@ def _wait_until_done(runs: Sequence[RunFolder]) -> None:
 def _failed(run: RunFolder) -> RunError:
     errors = [status.error for status in job_status.read_all() if status.work == str(run.path.absolute()) and status.error]
     reason = errors[-1].removeprefix("glasshouse: ") if errors else "look at its log with: glasshouse jobs"
-    return RunError(
-        "job-failed", f"the job of {run.name} has ended before its run: {reason}; correct this and repeat the command"
-    )
+    return RunError(f"the job of {run.name} has ended before its run: {reason}; correct this and repeat the command")
 
 
 def _weights(run: RunFolder) -> dict[str, torch.Tensor]:

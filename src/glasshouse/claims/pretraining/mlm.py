@@ -164,9 +164,8 @@ def table_shares(bench: Bench, pretraining: StudyResults, arm: str) -> dict[str,
         runs = bench.finished_runs(pretraining, arm)
         if not runs:
             raise RunError(
-                "all-diverged",
                 f"every run of {arm!r} in the study {pretraining.name!r} diverged, so it has nothing to be compared with; "
-                "lower its learning rate",
+                "lower its learning rate"
             )
         run = runs[0]
         splits = prepared_data.prepare(run.spec.data, run.tokenizer, specials=run.task.specials).splits

@@ -140,9 +140,7 @@ class MLMSteps(Claim):
 def first_run(runs: Sequence[Run], study: str) -> Run:
     """The first finished run of a study."""
     if not runs:
-        raise RunError(
-            "all-diverged", f"every run of the study {study!r} diverged, so it has no tokenizer; lower its learning rate"
-        )
+        raise RunError(f"every run of the study {study!r} diverged, so it has no tokenizer; lower its learning rate")
     return runs[0]
 
 

@@ -62,16 +62,13 @@ def _read_labels(file: RemoteFile) -> dict[str, str]:
     path = file.locate("course-arithmetic")
     reader = csv.DictReader(text_files.read_lines(path))
     if not {"input", "label"} <= set(reader.fieldnames or ()):
-        raise DataError(
-            "missing-column", f"{path} must have the columns 'input' and 'label'; replace it with the published file"
-        )
+        raise DataError(f"{path} must have the columns 'input' and 'label'; replace it with the published file")
     labels = {}
     for row in reader:
         if row["label"] not in SIGNS:
             raise DataError(
-                "unknown-label",
                 f"{path}, line {reader.line_num}: the label {row['label']!r} is not one of {', '.join(SIGNS)}; "
-                "replace the file with the published one",
+                "replace the file with the published one"
             )
         labels[row["input"]] = SIGNS[row["label"]]
     return labels

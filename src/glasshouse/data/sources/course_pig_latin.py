@@ -62,9 +62,8 @@ class CoursePigLatinWords(Source):
                     pairs[word].append(translation)
         if not pairs:
             raise DataError(
-                "no-rows",
                 f"{path}: no line is a word, a space and its translation in lower-case letters; "
-                "replace the file with the published one",
+                "replace the file with the published one"
             )
         return pairs
 

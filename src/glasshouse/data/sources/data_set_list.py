@@ -69,10 +69,7 @@ def fetch(name: str, progress: Callable[[float], None]) -> list[Path]:
     """Fetch the files of a data set that have an address, and return the paths of all its files."""
     files = getattr(_source_class(name), "files", ())
     if not files:
-        raise DataError(
-            "nothing-to-fetch",
-            f"the data set {name!r} has no files to fetch ({_availability(_source_class(name))}); just use it",
-        )
+        raise DataError(f"the data set {name!r} has no files to fetch ({_availability(_source_class(name))}); just use it")
     paths = []
     for index, file in enumerate(files):
         if file.url:

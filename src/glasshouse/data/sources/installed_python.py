@@ -140,10 +140,9 @@ class InstalledPython(Source):
                 total += unique.bytes
         if not used:
             raise DataError(
-                "no-packages",
                 "no installed package has Python files and a permissive licence"
                 + (f" within data.megabytes={self.limit / MEGABYTE:g}" if self.limit else "")
-                + "; install packages, or use your own files: data.files=code.txt",
+                + "; install packages, or use your own files: data.files=code.txt"
             )
         return self._split(used, total)
 
@@ -158,9 +157,8 @@ class InstalledPython(Source):
                 lacking[chosen] -= package.bytes
         if empty := [split for split in ("train", *lacking) if not splits[split]]:
             raise DataError(
-                "too-few-to-hold-out",
                 f"{len(used)} packages leave the {empty[0]} split empty, because a package is in one split; choose a larger "
-                f"data.validation and data.test (now {self.shares['validation']:g} and {self.shares['test']:g}), or 0",
+                f"data.validation and data.test (now {self.shares['validation']:g} and {self.shares['test']:g}), or 0"
             )
         return splits
 
@@ -207,7 +205,6 @@ def _read(package: CodePackage, file: CodeFile) -> str | None:
 
 def _changed(package: CodePackage, path: Path, reason: str) -> DataError:
     return DataError(
-        "changed-package",
         f"{path} is not as {package.name} {package.version} installed it ({reason}), and the text must be the same at every "
-        f"reading; install it again: pip install --force-reinstall --no-deps {package.name}=={package.version}",
+        f"reading; install it again: pip install --force-reinstall --no-deps {package.name}=={package.version}"
     )

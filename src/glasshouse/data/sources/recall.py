@@ -35,9 +35,10 @@ class Recall(GeneratedSource):
         shortest = PAIRS + 2
         if context < shortest:
             raise DataError(
-                "context-too-short",
-                f"data.context={context} is too short for the data set 'recall', whose texts contain {PAIRS} animals and a "
-                f"question; set data.context to {shortest} or more",
+                f"is too short for the data set 'recall', whose texts contain {PAIRS} animals and a question; set "
+                f"data.context to {shortest} or more",
+                "data.context",
+                context,
             )
         self.context = context
 

@@ -23,7 +23,7 @@ def cache_folder() -> Path:
     if os.environ.get("XDG_CACHE_HOME"):
         return Path(os.environ["XDG_CACHE_HOME"]) / "glasshouse"
     if (home := user_paths.home()) is None:
-        raise DataError("no-home-folder", "this user has no home folder for the cache; set GLASSHOUSE_CACHE to a folder")
+        raise DataError("this user has no home folder for the cache; set GLASSHOUSE_CACHE to a folder")
     return home / ".cache" / "glasshouse"
 
 
@@ -44,9 +44,7 @@ class RemoteFile:
             if (folder / self.path).is_file():
                 return folder / self.path
         remedy = f"fetch it with: glasshouse data get {data_set}" if self.url else f"put it at {folders[0] / self.path}"
-        raise DataError(
-            "data-set-missing", f"the data set {data_set!r} is not on this machine: {self.path} is missing; {remedy}"
-        )
+        raise DataError(f"the data set {data_set!r} is not on this machine: {self.path} is missing; {remedy}")
 
     def fetch(self, progress: Callable[[float], None]) -> Path:
         """Download the file into the cache folder. It appears there only after its checksum has been verified."""
@@ -60,15 +58,12 @@ class RemoteFile:
                 _download(url, temporary, progress)
                 if (checksum := _sha256(temporary)) != self.sha256:
                     raise DataError(
-                        "wrong-checksum",
                         f"{url} gave a file with SHA-256 {checksum} instead of {self.sha256}, so it is damaged or has "
-                        f"changed; try again, or put the right file at {target}",
+                        f"changed; try again, or put the right file at {target}"
                     )
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            raise DataError(
-                "fetch-failed", f"cannot fetch {url}: {reason}; try again, or put the file at {target}"
-            ) from None
+            raise DataError(f"cannot fetch {url}: {reason}; try again, or put the file at {target}") from None
         return target
 
     def _download_url(self) -> str:

@@ -62,8 +62,5 @@ def _rows(data_set: str, split: str) -> Iterator[dict[str, str]]:
     rows = (line.rstrip("\r") for line in text_files.read_lines(path))
     reader = csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE)
     if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
-        raise DataError(
-            "missing-column",
-            f"{path} has no column {missing[0]!r} in its first line; replace it with the published file",
-        )
+        raise DataError(f"{path} has no column {missing[0]!r} in its first line; replace it with the published file")
     return (row for row in reader if row["SemEval_set"] == PUBLISHED_SPLITS[split])

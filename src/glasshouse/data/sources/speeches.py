@@ -59,8 +59,7 @@ class SpeechSegments(Source):
             label = document.fields["label"]
             if label not in NAMES:
                 raise DataError(
-                    "unknown-label",
-                    f"{path}: the label {label!r} is not one of {', '.join(NAMES)}; replace the file with the published one",
+                    f"{path}: the label {label!r} is not one of {', '.join(NAMES)}; replace the file with the published one"
                 )
             yield Document(document.text, fields={"label": NAMES[label]})
 

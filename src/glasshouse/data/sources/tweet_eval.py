@@ -36,9 +36,8 @@ class TweetEval(Source):
             if label not in class_names:
                 known = ", ".join(class_names)
                 raise DataError(
-                    "unknown-label",
                     f"{pairs[index + 1]}: the label {label!r} is not in {mapping.name} (which has: {known}); "
-                    "replace the files with the published ones",
+                    "replace the files with the published ones"
                 )
             yield Document(text, fields={"label": class_names[label]})
 

@@ -32,9 +32,10 @@ class AnimalTexts(GeneratedSource):
     def __init__(self, context: int) -> None:
         if context < SHORTEST:
             raise DataError(
-                "context-too-short",
-                f"data.context={context} is too short for this data set, which would have too few different texts; set "
-                f"data.context to {SHORTEST} or more",
+                f"is too short for this data set, which would have too few different texts; set data.context to {SHORTEST}"
+                " or more",
+                "data.context",
+                context,
             )
         self.context = context
 

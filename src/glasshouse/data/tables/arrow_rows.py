@@ -55,14 +55,12 @@ def _open(path: Path) -> tuple[Any, Iterator[Any]]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise DataError(
-            "missing-package", f"{path} needs pyarrow to be read; install it with: pip install 'glasshouse[formats]'"
-        ) from None
+        raise DataError(f"{path} needs pyarrow to be read; install it with: pip install 'glasshouse[formats]'") from None
     try:
         with open(path, "rb") as file:
             magic = file.read(6)
     except OSError as error:
-        raise DataError("unreadable-file", f"cannot read {path}: {error.strerror or error}; check the path") from None
+        raise DataError(f"cannot read {path}: {error.strerror or error}; check the path") from None
     if magic.startswith(b"PAR1"):
         parquet = pyarrow.parquet.ParquetFile(path)
         return parquet.schema_arrow, parquet.iter_batches(BATCH_ROWS)
@@ -79,12 +77,10 @@ def _checked(path: Path, read: Any) -> Any:
         return read()
     except MemoryError:
         raise DataError(
-            "table-too-large", f"{path} has a group of rows that does not fit into memory; write it again in smaller groups"
+            f"{path} has a group of rows that does not fit into memory; write it again in smaller groups"
         ) from None
     except (OSError, ValueError) as error:  # pyarrow's errors are among these
-        raise DataError(
-            "damaged-table", f"{path} is not a readable Parquet or Arrow file ({error}); write it again"
-        ) from None
+        raise DataError(f"{path} is not a readable Parquet or Arrow file ({error}); write it again") from None
 
 
 def _class_names(schema: Any) -> dict[str, list[str]]:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from glasshouse.data.tables import label_lists, number_columns
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, Remedy
 
 # More classes than this need at least so many rows each on average.
 MANY_CLASSES = 20
@@ -13,7 +13,8 @@ MIN_ROWS_PER_CLASS = 4
 FEW_TRAINING_ROWS = 5
 # Classes that a remark names.
 MOST_NAMED = 3
-INSIST = "data.insist=true takes them as they are"
+LABEL = Remedy("data.label", "NAME", "set the column with the labels by name or number:")
+INSIST = Remedy("data.insist", "true", "take them as they are with")
 
 
 def check(labels: Sequence[str], place: str) -> None:
@@ -22,18 +23,16 @@ def check(labels: Sequence[str], place: str) -> None:
     if len(classes) <= MANY_CLASSES or len(classes) * MIN_ROWS_PER_CLASS <= len(labels):
         return
     example = next(iter(classes))
+    kind = ""
+    remedies: list[Remedy | str] = [LABEL]
     if number_columns.looks_like_numbers(list(classes)):
-        remedy = "they look like numbers, which a regressor predicts: glasshouse train regressor data.files=..."
+        kind, remedies = "; they look like numbers", ["use the recipe regressor"]
     elif sum(" " in label for label in classes) > len(classes) / 2:
-        remedy = (
-            "they look like texts: use the recipe translator for pairs of texts, or set the label column: data.label=NAME"
-        )
-    else:
-        remedy = "set the column with the labels by name or number: data.label=NAME"
+        kind, remedies = "; they look like texts", ["use the recipe translator for pairs of texts", LABEL]
     raise DataError(
-        "too-many-classes",
         f"{place}: {len(labels)} rows have {len(classes)} different labels, such as {example[:40]!r}, and more than "
-        f"{MANY_CLASSES} classes need at least {MIN_ROWS_PER_CLASS} rows each; {remedy}; {INSIST}",
+        f"{MANY_CLASSES} classes need at least {MIN_ROWS_PER_CLASS} rows each{kind}",
+        remedies=[*remedies, INSIST],
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from glasshouse.data.tables import label_lists, number_columns
 from glasshouse.data.tables.delimited import ROW_NUMBERS
 from glasshouse.data.tables.table import DataTable
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, Remedy
 
 # A column has few values if a value has at least so many rows on average, or if there are at most so many values.
 MIN_ROWS_PER_VALUE = 4
@@ -30,6 +30,10 @@ SYNONYMS = {
     "caption": "text description title sentence alt label",
     "tags": "ner_tags pos_tags ner labels label tag",
 }
+
+
+class AmbiguousColumn(DataError):
+    """Several columns that could have the same role."""
 
 
 @dataclass(frozen=True)
@@ -197,10 +201,11 @@ def _mean_length(table: DataTable, index: int) -> float:
 
 
 def _missing(table: DataTable, request: ColumnRequest) -> DataError:
+    name = request.name
+    rename = f"make it column {name} of the file" if name.isdecimal() else f"call that column {name!r} in the file"
     return DataError(
-        "missing-column",
-        f"{table.path} has no column {request.name!r} for the {request.role} (its columns: {table.listing()}); "
-        f"set the column by name or number: {request.setting}=NAME",
+        f"{table.path} has no column {name!r} for the {request.role} (its columns: {table.listing()})",
+        remedies=[_choice(request), rename],
     )
 
 
@@ -209,8 +214,11 @@ def _ambiguous(table: DataTable, request: ColumnRequest, fitting: Sequence[int])
         f"{table.names[index]} ({len(set(table.column(index)))} values, such as {table.column(index)[0][:30]!r})"
         for index in fitting
     )
-    return DataError(
-        "ambiguous-column",
-        f"{table.path}: several columns could be the {request.role}: {candidates}; "
-        f"set the column by name or number: {request.setting}=NAME",
+    return AmbiguousColumn(
+        f"{table.path}: several columns could be the {request.role}: {candidates}",
+        remedies=[_choice(request), "leave the others out of the file"],
     )
+
+
+def _choice(request: ColumnRequest) -> Remedy:
+    return Remedy(request.setting, "NAME", "set the column by name or number:")

@@ -5,8 +5,9 @@ from itertools import chain, islice
 from pathlib import Path
 
 from glasshouse.data import text_files
+from glasshouse.data.read_limits import LineTooLong
 from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row, TableFormat
-from glasshouse.specs.errors import DataError, LimitExceeded
+from glasshouse.specs.errors import DataError
 
 NAMES = ("text", "tags")
 # In CoNLL-U the word is in the second column and its part of speech in the fourth.
@@ -45,9 +46,7 @@ def has_sentences(path: Path, form: TableFormat) -> bool:
             blank += not line.strip()
             if line.strip() and len(line.split("\t") if "\t" in line else line.split()) < 2:
                 return False
-    except LimitExceeded as error:
-        if error.code != "line-too-long":
-            raise
+    except LineTooLong:
         return False  # A plain text may be a single line of any length.
     return blank > 0
 
@@ -62,8 +61,7 @@ def _word_and_tag(path: Path, number: int, cells: list[str], tag_column: str) ->
         tag_index = int(tag_column) - 1
     if len(cells) < 2 or not 0 <= tag_index < len(cells) or not cells[word_index] or not cells[tag_index]:
         raise DataError(
-            "no-tag",
             f"{path}, line {number}, has no tag beside its word; write a word and a tag on each line, and a blank line "
-            "between sentences",
+            "between sentences"
         )
     return "_".join(cells[word_index].split()), "_".join(cells[tag_index].split())

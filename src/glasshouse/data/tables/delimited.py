@@ -9,7 +9,7 @@ from pathlib import Path
 
 from glasshouse.data import text_files
 from glasshouse.data.tables.table import DataTable, Row, TableFormat, numbered, sample_of, uneven
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, Remedy
 
 DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 DELIMITER_NAMES = {character: name for name, character in DELIMITERS.items()}
@@ -40,7 +40,7 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     parse = partial(_split_lines if plain else _parse_quoted, path, delimiter, form)
     first_rows = sample_of(row for _, row in parse())
     if not first_rows:
-        raise DataError("no-rows", f"{path} has no rows; choose a file that contains text")
+        raise DataError(f"{path} has no rows; choose a file that contains text")
     form.limits.check_columns(max(map(len, first_rows)), path)
     asked_for = not set(first_rows[0]).isdisjoint(form.names)
     header = asked_for or _has_header(first_rows, likely=not tabs) if form.header == "auto" else form.header == "yes"
@@ -53,13 +53,12 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
         remarks.append(f"the columns of {path.name} are separated by {_words(delimiter)}")
     width = len(first_rows[0]) if header else Counter(map(len, first_rows)).most_common(1)[0][0]
     if width < 2 and tabs:
-        raise DataError("no-tab", f"{path}, line 1, has no tab; every line must have at least two columns")
+        raise DataError(f"{path}, line 1, has no tab; every line must have at least two columns")
     names = _unique_names(first_rows[0]) if header else numbered(width)
     if header and len(first_rows) == 1:
         raise DataError(
-            "no-rows",
-            f"{path} has no rows: its only line is taken for a header ({', '.join(names)}); add rows below it, or take the "
-            "line for a row: data.header=no",
+            f"{path} has no rows: its only line is taken for a header ({', '.join(names)})",
+            remedies=["add rows below it", Remedy("data.header", "no", "take the line for a row with")],
         )
 
     longest = _longest_column([row for row in first_rows if len(row) == width])
@@ -125,8 +124,7 @@ def _parse_quoted(path: Path, delimiter: str, form: TableFormat) -> Iterator[tup
                 yield reader.line_num, tuple(text.strip() for text in row)
     except csv.Error as error:
         raise DataError(
-            "bad-csv-row",
-            f"{path}, line {reader.line_num}, is not a valid CSV row: {error}; correct it, or use JSON lines",
+            f"{path}, line {reader.line_num}, is not a valid CSV row: {error}; correct it, or use JSON lines"
         ) from None
 
 
@@ -142,7 +140,7 @@ def _fitted(path: Path, line: int, row: Row, names: Sequence[str], delimiter: st
     In unquoted text, delimiters beyond those between the columns belong to the column `wide`.
     """
     if len(row) == 1 and len(names) > 1 and wide is not None:
-        raise DataError("no-tab", f"{path}, line {line}, has no tab; every line must have {len(names)} columns")
+        raise DataError(f"{path}, line {line}, has no tab; every line must have {len(names)} columns")
     if len(row) > len(names):
         if wide is not None:
             end = wide + 1 + len(row) - len(names)

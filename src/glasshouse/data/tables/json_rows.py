@@ -31,12 +31,12 @@ def read_array(path: Path, form: TableFormat) -> DataTable:
     except ValueError as error:
         if "Extra data" in str(error):
             return read_lines(path, form)
-        raise DataError("not-json", f"{path} is not valid JSON: {error}; correct the file") from None
+        raise DataError(f"{path} is not valid JSON: {error}; correct the file") from None
     if isinstance(content, dict):
         arrays = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
         content = arrays[0] if len(arrays) == 1 else [content]
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
-        raise DataError("not-a-table", f"{path} must be a JSON array of objects, one for each row; convert it to that")
+        raise DataError(f"{path} must be a JSON array of objects, one for each row; convert it to that")
     return _table(path, form, lambda: enumerate(content, 1))
 
 
@@ -85,11 +85,10 @@ def _line_objects(path: Path, form: TableFormat) -> Iterator[tuple[int, Mapping[
         try:
             row = parse(line, place, form.limits)
         except ValueError as error:
-            raise DataError("not-json", f"{place} is not valid JSON: {error}; correct the line") from None
+            raise DataError(f"{place} is not valid JSON: {error}; correct the line") from None
         if not isinstance(row, dict):
             raise DataError(
-                "missing-column",
                 f"{place} is {with_article(type(row).__name__)} and has no fields; write an object on each line: "
-                '{"text": ..., "label": ...}',
+                '{"text": ..., "label": ...}'
             )
         yield number, row

@@ -32,9 +32,8 @@ def read(path: Path, form: TableFormat = TableFormat()) -> DataTable:  # noqa: B
         return reader(path, form)
     text_files.refuse_spreadsheet(path)
     raise DataError(
-        "not-a-table",
         f"{path} must be a table to be read as rows: {', '.join(READERS)} (and .gz or .zst of these); "
-        "rename it or convert it",
+        "rename it or convert it"
     )
 
 

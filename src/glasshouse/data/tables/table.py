@@ -10,7 +10,7 @@ from typing import Any
 
 from glasshouse.data import read_limits
 from glasshouse.data.read_limits import ReadLimits
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, Remedy
 from glasshouse.specs.spec import DataSpec
 
 Row = tuple[str, ...]
@@ -133,7 +133,6 @@ def numbered(count: int) -> tuple[str, ...]:
 def uneven(path: Path, line: int, found: int, names: Sequence[str]) -> DataError:
     """The error for a row with another number of cells than the table has columns."""
     return DataError(
-        "uneven-row",
-        f"{path}, line {line}, has {found} columns and the table has {len(names)}; correct the line, quote the field that "
-        "contains the delimiter, or set data.delimiter",
+        f"{path}, line {line}, has {found} columns and the table has {len(names)}",
+        remedies=["correct the line", "quote the field that contains the delimiter", Remedy("data.delimiter", "comma")],
     )

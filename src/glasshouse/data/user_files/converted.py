@@ -20,7 +20,7 @@ from glasshouse.data.tables import columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, TableFormat
 from glasshouse.records import atomic_files
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, Remedy
 from glasshouse.specs.spec import DataSpec
 
 FORMAT = 1
@@ -69,11 +69,12 @@ def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
                 file.writelines(lines)
         except OSError as error:
             raise DataError(
-                "cannot-write-cache",
-                f"cannot write the text of {path} to {output}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE",
+                f"cannot write the text of {path} to {output}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE"
             ) from None
     if not output.stat().st_size:
-        raise DataError("no-rows", f"{path} has no rows with a text; check the file and its columns, or set data.field=NAME")
+        raise DataError(
+            f"{path} has no rows with a text", remedies=["check the file and its columns", Remedy("data.field", "NAME")]
+        )
     return output, remarks
 
 
@@ -90,15 +91,14 @@ def _document(path: Path, data: DataSpec) -> Iterator[str]:
         text = DOCUMENTS[text_files.suffix(path)](path, data)
     except ImportError as error:
         raise DataError(
-            "missing-package",
-            f"{path} needs the package {error.name} to be read; install it with: pip install 'glasshouse[formats]'",
+            f"{path} needs the package {error.name} to be read; install it with: pip install 'glasshouse[formats]'"
         ) from None
     except DataError:
         raise
     except Exception as error:  # readers of foreign formats fail in many ways
-        raise DataError("damaged-document", f"{path} cannot be read ({error}); save it again, or as plain text") from None
+        raise DataError(f"{path} cannot be read ({error}); save it again, or as plain text") from None
     if not text.strip():
-        raise DataError("empty-file", f"{path} contains no text (a scanned page is a picture); choose a file with text")
+        raise DataError(f"{path} contains no text (a scanned page is a picture); choose a file with text")
     yield text.encode("utf-8", "replace").decode()
 
 

@@ -71,9 +71,8 @@ class UserPictures(Source):
         complete = {split: [(path, text) for path, text in pairs if path.name and text] for split, pairs in rows.items()}
         if not complete["train"]:
             raise DataError(
-                "no-rows",
                 f"{', '.join(self.names.train)}: no row has both a picture and a caption; "
-                "write a picture's path, a tab and a caption on each line of a .tsv file",
+                "write a picture's path, a tab and a caption on each line of a .tsv file"
             )
         count, total = (sum(map(len, pairs.values())) for pairs in (complete, rows))
         if count < total:
@@ -98,9 +97,8 @@ class UserPictures(Source):
         for file in input_files.expand([name]):
             if not reading.is_table(file):
                 raise DataError(
-                    "not-a-table",
                     f"{file} must be a folder of pictures, or a table such as .tsv to be read as captioned pictures, "
-                    "with a picture's path, a tab and a caption on each line",
+                    "with a picture's path, a tab and a caption on each line"
                 )
             yield from self._table_rows(file)
 
@@ -115,7 +113,7 @@ class UserPictures(Source):
     def _folder_pairs(self, folder: Path) -> Iterator[tuple[Path, str]]:
         pictures = input_files.data_files(folder, PICTURES)
         if not pictures:
-            raise DataError("no-rows", f"{folder} has no pictures ({', '.join(PICTURES)}); choose another folder")
+            raise DataError(f"{folder} has no pictures ({', '.join(PICTURES)}); choose another folder")
         beside = [path.with_suffix(".txt").is_file() for path in pictures]
         if any(beside):
             self._remarks.append(f"captions of pictures in {folder.name} are in the .txt files beside them")
@@ -138,13 +136,9 @@ def read_picture(path: Path, size: int) -> np.ndarray:
         with Image.open(content) as opened:
             upright = ImageOps.exif_transpose(opened).convert("RGBA")
     except UnidentifiedImageError:
-        raise DataError(
-            "not-a-picture", f"{path} is not in a picture format that Pillow can read; convert it to PNG or JPEG"
-        ) from None
+        raise DataError(f"{path} is not in a picture format that Pillow can read; convert it to PNG or JPEG") from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(
-            "not-a-picture", f"{path} is a damaged picture ({error}); save it again, or remove its line"
-        ) from None
+        raise DataError(f"{path} is a damaged picture ({error}); save it again, or remove its line") from None
     fitted = ImageOps.fit(upright, (size, size), Image.Resampling.LANCZOS)
     background = Image.new("RGBA", fitted.size, "white")
     return np.asarray(Image.alpha_composite(background, fitted).convert("RGB"), np.uint8)
@@ -154,9 +148,7 @@ def _read_bytes(path: Path) -> bytes:
     try:
         return plain_files.read_bytes(path)
     except OSError as error:
-        raise DataError(
-            "unreadable-file", f"cannot read the picture {path}: {error.strerror or error}; check the path"
-        ) from None
+        raise DataError(f"cannot read the picture {path}: {error.strerror or error}; check the path") from None
 
 
 def _connected_groups(pairs: list[tuple[Path, str]]) -> list[str]:

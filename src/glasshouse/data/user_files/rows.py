@@ -17,7 +17,7 @@ from glasshouse.data.tables import class_labels, columns, label_lists, number_co
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row, TableFormat
 from glasshouse.records import user_paths
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, Remedy
 from glasshouse.specs.spec import DataSpec
 
 # A target with at most so many values in at least so many rows looks like a class.
@@ -92,7 +92,7 @@ class UserRows(Source):
         count, total = (sum(map(len, table.values())) for table in (complete, rows))
         if not complete["train"]:
             needs = " and ".join(f"a {role}" for role in self._required)
-            raise DataError("no-rows", f"{self._place}: no row has {needs}; check the file and its columns")
+            raise DataError(f"{self._place}: no row has {needs}; check the file and its columns")
         if count < total:
             lacking = " or no ".join(self._required)
             self._remarks.append(f"{total - count} of {total} rows have no {lacking} and are skipped")
@@ -187,30 +187,25 @@ class UserRows(Source):
         name = table.called(index)
         if column.wrong:
             raise DataError(
-                "not-a-number",
                 f"{table.path}, {table.places(column.wrong)}: {rows[column.wrong[0]][position][:40]!r} in {name} is not a "
-                "number; correct it, or set data.label=NAME",
+                "number",
+                remedies=["correct it", Remedy("data.label", "NAME")],
             )
         if column.missing and self.data.missing_targets == "refuse":
             raise DataError(
-                "missing-numbers",
                 f"{table.path}, {table.places(column.missing)}: {len(column.missing)} of {len(rows)} rows have no number in "
-                f"{name}, such as {rows[column.missing[0]][position]!r}; fill them in, or leave these rows out: "
-                "data.missing_targets=skip",
+                f"{name}, such as {rows[column.missing[0]][position]!r}",
+                remedies=["fill them in", Remedy("data.missing_targets", "skip", "leave these rows out with")],
             )
         if not column.decimal:
             example = next(row[position] for row in rows if "," in row[position])
             raise DataError(
-                "ambiguous-numbers",
-                f"{table.path}: {example!r} in {name} could have a decimal comma or a comma between thousands; "
-                "set data.decimal=comma or data.decimal=point",
+                f"{table.path}: {example!r} in {name} could have a decimal comma or a comma between thousands",
+                remedies=[Remedy("data.decimal", "comma"), Remedy("data.decimal", "point"), "write it without commas"],
             )
         if len(column.units) > 1:
             told = ", ".join(f"{count} with {repr(unit) if unit else 'none'}" for unit, count in column.units.most_common())
-            raise DataError(
-                "mixed-units",
-                f"{table.path}: the numbers in {name} have different units ({told}); convert them to one unit",
-            )
+            raise DataError(f"{table.path}: the numbers in {name} have different units ({told}); convert them to one unit")
         self._remarks += [f"{table.path.name}, {name}: {remark}" for remark in column.remarks]
         return [(*row[:position], value, *row[position + 1 :]) for row, value in zip(rows, column.values, strict=True)]
 
@@ -240,9 +235,8 @@ class UserRows(Source):
                     yield reading.read_sentences(path, self.form, self.data.label)
                 elif "target" in self.wanted and not reading.is_table(path):
                     raise DataError(
-                        "not-a-table",
                         f"{path}: translation pairs must be in a table ({', '.join(reading.READERS)}), or in two parallel "
-                        "text files: data.files=[source.txt,target.txt]",
+                        "text files, of the source and of the target"
                     )
                 else:
                     yield reading.read(path, self.form)
@@ -269,19 +263,17 @@ class UserRows(Source):
             targets = {row[self._required.index("target")] for row in every}
             if len(targets) <= FEW_TARGETS:
                 raise DataError(
-                    "targets-look-like-classes",
                     f"{self._place}: {len(every)} rows have only {len(targets)} different targets, such as "
-                    f"{min(targets)[:40]!r}, which look like classes; use the recipe classifier, or set data.target=NAME; "
-                    f"{class_labels.INSIST}",
+                    f"{min(targets)[:40]!r}, which look like classes",
+                    remedies=["use the recipe classifier", Remedy("data.target", "NAME"), class_labels.INSIST],
                 )
         if "tags" in self.wanted:
             position = self._required.index("tags")
             for row in every:
                 if len(row[0].split(" ")) != len(row[position].split(" ")):
                     raise DataError(
-                        "uneven-row",
                         f"{self._place}: the text {row[0][:40]!r} has {len(row[0].split(' '))} words and "
-                        f"{len(row[position].split(' '))} tags; there must be a tag for each word",
+                        f"{len(row[position].split(' '))} tags; there must be a tag for each word"
                     )
 
     def _remark_on_ambiguous(self, rows: Sequence[Row]) -> None:

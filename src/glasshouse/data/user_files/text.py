@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from glasshouse.data import file_summaries, input_files, read_limits, text_files
+from glasshouse.data import file_summaries, input_files, read_limits, splits, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.tables import json_rows
 from glasshouse.data.tables.table import flattened
 from glasshouse.data.user_files import converted
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, Remedy
 from glasshouse.specs.spec import DataSpec
 
 
@@ -155,15 +155,14 @@ class UserText(Source):
         if len(unique) == 0:
             names = ", ".join(str(self.original(path)) for path in self.files)
             raise DataError(
-                "no-rows",
-                f"{names}: no line has any text in the field {self.field!r}; check the file, or set data.field=NAME",
+                f"{names}: no line has any text in the field {self.field!r}",
+                remedies=["check the file", Remedy("data.field", "NAME")],
             )
         held_out = [max(1, round(len(unique) * share)) if share else 0 for share in self.shares[1:]]
         if sum(held_out) >= len(unique):
             raise DataError(
-                "too-few-to-hold-out",
-                f"{len(unique)} distinct documents are too few to hold some out; "
-                "add more documents, or set data.validation=0 data.test=0",
+                f"{len(unique)} distinct documents are too few to hold some out",
+                remedies=["add more documents", splits.HOLD_NONE_OUT],
             )
         boundaries = [0]
         for count in (len(unique) - sum(held_out), held_out[0], held_out[1]):
@@ -184,22 +183,20 @@ def json_text(line: str, field: str, place: str, limits: ReadLimits = read_limit
     try:
         row = json_rows.parse(line, place, limits)
     except ValueError as error:
-        raise DataError("not-json", f"{place} is not valid JSON: {error}; correct the line") from None
+        raise DataError(f"{place} is not valid JSON: {error}; correct the line") from None
     text = {**flattened(row), **row}.get(field) if isinstance(row, dict) else None
     if not isinstance(text, str):
         fields = ", ".join(flattened(row)) if isinstance(row, dict) else type(row).__name__
         raise DataError(
-            "missing-column",
-            f"{place} has no text in the field {field!r} (it has: {fields}); "
-            "set the field that contains the text: data.field=NAME",
+            f"{place} has no text in the field {field!r} (it has: {fields})",
+            remedies=[Remedy("data.field", "NAME", "name the field that contains the text with"), "correct the file"],
         )
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise DataError(
-            "lone-surrogate",
             f"{place} contains the lone surrogate U+{ord(text[error.start]):04X}, which is not a "
-            "character; remove it or replace it",
+            "character; remove it or replace it"
         ) from None
     return text
 

@@ -28,14 +28,11 @@ def read(
     if not reading.is_table(path):
         if second is not None:
             raise DataError(
-                "pairs-need-a-table",
-                f"{path} has one text a line, but the run reads pairs; use a table with two columns, such as a .csv file",
+                f"{path} has one text a line, but the run reads pairs; use a table with two columns, such as a .csv file"
             )
         if field.is_named:
             raise DataError(
-                "not-a-table",
-                f"{path} has one text a line and no column {field.name!r}; leave out {field.setting}, or use a table, "
-                "such as a .csv file",
+                f"{path} has one text a line and no column {field.name!r}; leave it out, or use a table, such as a .csv file"
             )
         return lambda: ((line.rstrip("\r"), "") for line in text_files.read_lines(path, encoding, limits)), ()
     requests = [field] if second is None else [field, second]

@@ -209,9 +209,7 @@ def _merge_shared(theirs: Tensors, shared: SharedTensor, where: str) -> None:
     kept = theirs[present[0]]
     for name in present[1:]:
         if not torch.equal(theirs[name], kept):
-            raise CannotImport(
-                "tensors-differ", f"{where}: {present[0]!r} and {name!r} must be equal, because {shared.reason}"
-            )
+            raise CannotImport(f"{where}: {present[0]!r} and {name!r} must be equal, because {shared.reason}")
     for name in shared.names + shared.fallback_names:
         theirs.pop(name, None)
     theirs[shared.names[0]] = kept

@@ -56,16 +56,13 @@ class ConfigField:
                 return self.value_if_unequal
             settings = " and ".join(f"{key}={value!r}" for key, value in zip(self.config_keys, candidates, strict=True))
             raise CannotImport(
-                "unsupported-config",
                 f"{settings} differ, but Glasshouse has one field for them, model.{self.spec_field}; "
-                "only models with equal values can be imported",
+                "only models with equal values can be imported"
             )
         key, value = self.config_keys[0], candidates[0]
         if self.value_names is not None:
             if not isinstance(value, str) or value not in self.value_names:
-                raise CannotImport(
-                    "unsupported-config", f"{key}={value!r} is not supported; supported: {', '.join(self.value_names)}"
-                )
+                raise CannotImport(f"{key}={value!r} is not supported; supported: {', '.join(self.value_names)}")
             return self.value_names[value]
         kind, rule, _ = field_definition(self.spec_field)
         value = spec_fields.coerce(kind, value, key)
@@ -129,9 +126,8 @@ class ConfigConstraint:
             return
         supported = " or ".join("absent" if allowed is None else repr(allowed) for allowed in self.allowed)
         raise CannotImport(
-            "unsupported-config",
             f"{self.config_key}={value!r} is not supported, because it changes what the model computes; "
-            f"it must be {supported}",
+            f"it must be {supported}"
         )
 
 

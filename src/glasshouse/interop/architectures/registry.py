@@ -53,9 +53,7 @@ def find(name: str) -> Architecture:
     """The architecture with this name in config.json."""
     known = by_name()
     if name not in known:
-        raise CannotImport(
-            "unsupported-architecture", f"the architecture {name!r} is not supported; supported: {', '.join(sorted(known))}"
-        )
+        raise CannotImport(f"the architecture {name!r} is not supported; supported: {', '.join(sorted(known))}")
     return known[name]
 
 
@@ -63,7 +61,7 @@ class NoFittingArchitecture(CannotExport):
     """No architecture can express a model. `changes` are the fields that would make it fit the nearest; empty if unknown."""
 
     def __init__(self, message: str, changes: FieldValues) -> None:
-        super().__init__("no-fitting-architecture", message)
+        super().__init__(message)
         self.changes = changes
 
 

@@ -56,9 +56,8 @@ class Head(nn.Module, ABC):
         for name, (head_size, model_size) in sizes.items():
             if head_size != model_size:
                 raise SpecError(
-                    "built-for-other-sizes",
                     f"{type(self).__name__} was built for a {name} of {head_size}, but the model has {model_size}; "
-                    f"build the head with {name}={model_size}",
+                    f"build the head with {name}={model_size}"
                 )
 
     @abstractmethod

@@ -94,14 +94,10 @@ class ClassifierHead(Head):
     @classmethod
     def build(cls, sizes: HeadSizes, settings: Settings) -> "ClassifierHead":
         if settings.classes < 2:
-            raise SpecError(
-                "too-few-classes",
-                f"model.head.classes={settings.classes} is too few for a classifier; choose 2 or more",
-            )
+            raise SpecError("is too few for a classifier; choose 2 or more", "model.head.classes", settings.classes)
         if settings.norm != "none" and not settings.hidden:
             raise SpecError(
-                "norm-without-hidden",
-                f"model.head.norm={settings.norm!r} needs a hidden layer, but model.head.hidden is 0; choose a size above 0",
+                "needs a hidden layer, but model.head.hidden is 0; choose a size above 0", "model.head.norm", settings.norm
             )
         hidden = Sizes(max(settings.hidden, 1), heads=1, context=1, feed_forward=1, bias=True, epsilon=sizes.epsilon)
         kind = catalogue.find("norm", settings.norm, "model.head.norm")

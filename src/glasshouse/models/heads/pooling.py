@@ -23,7 +23,7 @@ def pool(features_BTD: Tensor, kind: str, lengths_B: Tensor | None = None) -> Te
         largest = features_BTD.masked_fill(~real, float("-inf")).amax(1)
         return largest.masked_fill(lengths[:, None] == 0, 0.0)
     if kind not in POOLINGS:
-        raise SpecError("unknown-word", f"pooling={kind!r} is not one of: {', '.join(POOLINGS)}")
+        raise SpecError(f"is not one of: {', '.join(POOLINGS)}", "pooling", kind)
     index = torch.zeros_like(lengths) if kind == "first" else (lengths - 1).clamp(min=0)
     chosen = features_BTD[torch.arange(batch, device=features_BTD.device), index]
     return chosen * (lengths > 0)[:, None]

@@ -33,7 +33,7 @@ class TaggerHead(Head):
     @classmethod
     def build(cls, sizes: HeadSizes, settings: Settings) -> "TaggerHead":
         if settings.tags < 2:
-            raise SpecError("too-few-classes", f"model.head.tags={settings.tags} is too few for a tagger; choose 2 or more")
+            raise SpecError("is too few for a tagger; choose 2 or more", "model.head.tags", settings.tags)
         return cls(sizes.width, settings.tags, settings.hidden, sizes.dropout)
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:

@@ -84,8 +84,7 @@ class Attention(nn.Module, ABC):
         super().__init__()
         if width % heads and not head_width:
             raise SpecError(
-                "heads-divide-width",
-                f"heads={heads} does not divide width={width}; choose a divisor of the width, or set head_width",
+                f"does not divide width={width}; choose a divisor of the width, or set head_width", "heads", heads
             )
         self.width, self.heads = width, heads
         self.key_value_heads = key_value_heads or heads
@@ -96,9 +95,8 @@ class Attention(nn.Module, ABC):
         self.position = position or NoPosition()
         if self.position.mechanism == "embedding":
             raise SpecError(
-                "position-in-wrong-place",
                 f"{type(self.position).__name__} is added to the embeddings and has no effect in an attention; "
-                "pass it to the model instead",
+                "pass it to the model instead"
             )
         if self.position.mechanism:
             require(type(self), self.position.mechanism, f"{type(self).__name__} with {type(self.position).__name__}")
@@ -262,17 +260,15 @@ class Attention(nn.Module, ABC):
         """Remove all other heads, counted from 0. Heads that share keys and values stay or go together."""
         if self.value_shares is not None:
             raise SpecError(
-                "pruned-value-residual",
                 f"{name} mixes the values of the first block's heads into its own, so that none can be removed; train "
-                "with model.value_residual=false",
+                "with model.value_residual=false"
             )
         size = self.heads // self.key_value_heads
         groups = [group for group in range(self.key_value_heads) if group * size in kept]
         if list(kept) != [group * size + head for group in groups for head in range(size)]:
             raise SpecError(
-                "heads-share-keys",
                 f"{size} heads of {name} share keys and values; remove all heads of a group, such as "
-                f"{', '.join(str(head + 1) for head in range(size))}",
+                f"{', '.join(str(head + 1) for head in range(size))}"
             )
         # Rows of the projection: the queries of each head, then the keys, then the values of each group.
         rows, start = [], 0

@@ -22,9 +22,8 @@ class CrossAttention(nn.Module):
         require(type(attention), "cross", f"CrossAttention of {type(attention).__name__}")
         if attention.position.mechanism:
             raise SpecError(
-                "position-in-wrong-place",
                 f"{type(attention.position).__name__} has no meaning between two sequences; "
-                "build the attention without a position",
+                "build the attention without a position"
             )
         self.attention = attention
 

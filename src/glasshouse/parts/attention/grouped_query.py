@@ -41,8 +41,7 @@ class GroupedQueryAttention(Attention):
         if heads % key_value_heads:
             divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
             raise SpecError(
-                "groups-divide-heads",
-                f"model.key_value_heads={key_value_heads} does not divide model.heads={heads}; choose one of {divisors}",
+                f"does not divide model.heads={heads}; choose one of {divisors}", "model.key_value_heads", key_value_heads
             )
         options = query_key_norm, value_residual, softcap
         super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width, *options)

@@ -78,8 +78,7 @@ class LinformerAttention(Attention):
         # A padding mask has one row for all queries, so it can be applied to the keys.
         if allowed is not None and allowed.shape[-2] > 1:
             raise GlasshouseError(
-                "mask-per-query",
-                f"{_MIXED}, so a mask cannot differ between queries; use a padding mask, or another attention",
+                f"{_MIXED}, so a mask cannot differ between queries; use a padding mask, or another attention"
             )
         if allowed is not None:
             hidden = ~(allowed if allowed.dim() == 2 else allowed[:, None]).transpose(-2, -1)

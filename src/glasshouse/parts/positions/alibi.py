@@ -36,8 +36,7 @@ class Alibi(Position):
     def check(self, heads: int, head_width: int) -> None:
         if len(self.slopes) != heads:
             raise SpecError(
-                "built-for-other-sizes",
-                f"Alibi was built for {len(self.slopes)} heads, but the attention has {heads}; use Alibi(heads={heads})",
+                f"Alibi was built for {len(self.slopes)} heads, but the attention has {heads}; use Alibi(heads={heads})"
             )
 
     def keep_heads(self, kept: Sequence[int]) -> None:

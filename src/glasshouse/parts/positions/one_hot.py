@@ -24,9 +24,8 @@ class OneHot(FixedCode):
         super().__init__(width, scale)
         if context > width:
             raise SpecError(
-                "context-exceeds-width",
                 f"one-hot positions need one feature for each position, but data.context={context} is more than "
-                f"model.width={width}; increase the width or shorten the context",
+                f"model.width={width}; increase the width or shorten the context"
             )
         self.context = context
 

@@ -36,9 +36,8 @@ class RelativeBias(Position):
     def check(self, heads: int, head_width: int) -> None:
         if self.table.shape[1] != heads:
             raise SpecError(
-                "built-for-other-sizes",
                 f"RelativeBias was built for {self.table.shape[1]} heads, but the attention has {heads}; "
-                f"build it with heads={heads}",
+                f"build it with heads={heads}"
             )
 
     def keep_heads(self, kept: Sequence[int]) -> None:

@@ -38,9 +38,8 @@ class BucketedBias(Position):
     def check(self, heads: int, head_width: int) -> None:
         if self.table.shape[1] != heads:
             raise SpecError(
-                "built-for-other-sizes",
                 f"BucketedBias was built for {self.table.shape[1]} heads, but the attention has {heads}; "
-                f"build it with heads={heads}",
+                f"build it with heads={heads}"
             )
 
     def keep_heads(self, kept: Sequence[int]) -> None:

@@ -35,9 +35,8 @@ class Rotary(Position):
         super().__init__()
         if head_width % 2:
             raise SpecError(
-                "odd-width",
                 f"rotary positions rotate pairs of features, but the head width {head_width} is odd; "
-                "change model.heads or model.width",
+                "change model.heads or model.width"
             )
         self.key = ("rotary", head_width, base)  # parts with the same key rotate alike
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
@@ -58,9 +57,8 @@ class Rotary(Position):
     def check(self, heads: int, head_width: int) -> None:
         if 2 * len(self.frequencies) != head_width:
             raise SpecError(
-                "built-for-other-sizes",
                 f"Rotary was built for a head width of {2 * len(self.frequencies)}, but the attention has {head_width}; "
-                f"use Rotary(head_width={head_width})",
+                f"use Rotary(head_width={head_width})"
             )
 
     def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:

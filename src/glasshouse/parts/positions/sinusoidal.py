@@ -22,8 +22,7 @@ class Sinusoidal(FixedCode):
         super().__init__(width, scale)
         if width % 2:
             raise SpecError(
-                "odd-width",
-                f"sinusoidal positions are pairs of sine and cosine, but the width {width} is odd; choose an even width",
+                f"sinusoidal positions are pairs of sine and cosine, but the width {width} is odd; choose an even width"
             )
         exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
         self.register_buffer("frequencies", 10000.0**-exponents, persistent=False)

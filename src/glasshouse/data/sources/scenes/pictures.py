@@ -40,10 +40,7 @@ class Scenes(GeneratedSource):
     @classmethod
     def from_spec(cls, data: DataSpec) -> "Scenes":
         if data.picture_size < SMALLEST:
-            raise DataError(
-                "picture-too-small",
-                f"data.picture_size={data.picture_size} is too small for a scene; choose {SMALLEST} or more",
-            )
+            raise DataError(f"is too small for a scene; choose {SMALLEST} or more", "data.picture_size", data.picture_size)
         return cls(data.picture_size)
 
     def documents(self, split: str) -> Iterator[Document]:
