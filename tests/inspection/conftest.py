@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 import glasshouse
-from glasshouse.data.sources.scenes import english, entailment_rules, pictures, translations
-from glasshouse.data.sources.scenes.wordings import wordings
+from glasshouse.data.sources.scenes import entailment, pictures, translations
+from glasshouse.data.sources.scenes.captions import random_english
 from glasshouse.runs.run import Run
 
 from . import inspected_runs, labelled_rows, letter_translation
@@ -64,9 +64,9 @@ def entailment_rows(count: int) -> Iterator[dict[str, str]]:
     """Pairs of captions with their correct labels; every second pair is a caption and itself."""
     generator = Random(0)
     for _ in range(count):
-        meanings = [entailment_rules.random_meaning(generator) for _ in range(2)]
-        sentences = [f"{english.caption(meaning, generator.choice(wordings(meaning)))}." for meaning in meanings]
-        yield {"text": "\n".join(sentences), "label": entailment_rules.label_pair(*meanings)}
+        meanings = [entailment.random_meaning(generator) for _ in range(2)]
+        sentences = [f"{random_english(meaning, generator)}." for meaning in meanings]
+        yield {"text": "\n".join(sentences), "label": entailment.label_pair(*meanings)}
         yield {"text": "\n".join(sentences[:1] * 2), "label": "entailment"}
 
 

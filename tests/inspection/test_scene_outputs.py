@@ -1,7 +1,7 @@
 """Outputs of varied quality for scenes: samples are reproducible."""
 
 import glasshouse
-from glasshouse.data.sources.scenes.translations_back import GermanScenes
+from glasshouse.data.sources.scenes.translations import GermanScenes
 from glasshouse.generation.sampling import Sampling
 from glasshouse.inspection import scene_outputs
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from glasshouse.data.documents import SPLITS
 from glasshouse.specs.errors import DataError, Remedy
@@ -24,6 +24,16 @@ def assign_splits(texts: Iterable[str], validation: float, test: float) -> dict[
     train = len(ordered) - sum(held_out)
     boundaries = (train, train + held_out[0])
     return {text: SPLITS[(index >= boundaries[0]) + (index >= boundaries[1])] for index, text in enumerate(ordered)}
+
+
+def split_by_digest(text: str, held_out: Mapping[str, int], whole: int) -> str:
+    """The split of a text that does not depend on other texts. `held_out` has shares in parts of a `whole`."""
+    position = int.from_bytes(_digest(text), "big") % whole
+    for split, share in held_out.items():
+        if position < share:
+            return split
+        position -= share
+    return "train"
 
 
 def assign_groups(groups: Sequence[str], validation: float, test: float) -> dict[str, str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import Document, Source
-from glasshouse.data.sources.scenes import entailment_rules
+from glasshouse.data.sources.scenes import entailment
 from glasshouse.inspection import scene_outputs
 from glasshouse.metrics import adequacy_correlation, translation
 from glasshouse.metrics.metric import BLEU, CHRF, EXACT, EXAMPLES, Metric, Metrics
@@ -36,7 +36,7 @@ METRICS = Metrics(
         EXAMPLES,
     ]
 )
-LABELS = entailment_rules.LABELS
+LABELS = entailment.LABELS
 ENTAILMENT = LABELS.index("entailment")
 TRAIN_A_JUDGE = "train one with: glasshouse train scene-entailment"
 # Training pairs of a judge that are read to learn its vocabulary and its punctuation.

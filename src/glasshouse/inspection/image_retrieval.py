@@ -12,10 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.data.sources.scenes import english
+from glasshouse.data.sources.scenes.captions import english, shortest_wording
 from glasshouse.data.sources.scenes.meaning import all_scenes
 from glasshouse.data.sources.scenes.pictures import Scenes
-from glasshouse.data.sources.scenes.wordings import shortest_wording
 from glasshouse.inspection import held_out_pictures
 from glasshouse.inspection.held_out_pictures import Target
 from glasshouse.models.dual_encoder import DualEncoder
@@ -94,7 +93,7 @@ def held_out(run: Run) -> HeldOut:
     captions = [document.text for document in documents]
     pictures = np.stack([document.picture for document in documents if document.picture is not None])
     if isinstance(held_out_pictures.source(run), Scenes):
-        return HeldOut(pictures, captions, [english.caption(meaning, shortest_wording(meaning)) for meaning in all_scenes()])
+        return HeldOut(pictures, captions, [english(meaning, shortest_wording(meaning)) for meaning in all_scenes()])
     return HeldOut(pictures, captions, list(dict.fromkeys(captions)))
 
 

@@ -16,7 +16,7 @@ from random import Random
 
 import torch
 
-from glasshouse.data.sources.scenes import alterations, entailment_rules, parser
+from glasshouse.data.sources.scenes import alterations, entailment, parser
 from glasshouse.generation.engine import GenerationEngine
 from glasshouse.generation.sampling import Sampling
 from glasshouse.runs.run import Run
@@ -112,8 +112,8 @@ def _label_output(source: int, kind: str, text: str, reference: str) -> Output |
     # A text without a meaning is labelled neutral in both directions.
     label = reverse_label = "neutral"
     if meaning is not None:
-        label = entailment_rules.label_pair(reference_meaning, meaning)
-        reverse_label = entailment_rules.label_pair(meaning, reference_meaning)
+        label = entailment.label_pair(reference_meaning, meaning)
+        reverse_label = entailment.label_pair(meaning, reference_meaning)
     return Output(source, kind, text, parser.adequacy(reference_meaning, text), label, reverse_label)
 
 

@@ -14,7 +14,7 @@ from glasshouse.claims.language_models.clip_prompt import (
     ClipPrompt,
     prompts_of,
 )
-from glasshouse.data.sources.scenes import english
+from glasshouse.data.sources.scenes.captions import all_captions
 from glasshouse.data.sources.scenes.meaning import Meaning
 from glasshouse.results.claim import REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
@@ -47,9 +47,9 @@ def test_prompts_of_each_form():
     for form, example in EXAMPLES.items():
         assert example in [text for text, _ in prompts_of(form)]
     for form in (CAPTION, REGULAR):
-        assert all(text in english.captions(Meaning((group,))) for text, group in prompts_of(form))
+        assert all(text in all_captions(Meaning((group,)), "english") for text, group in prompts_of(form))
     for form in (PLURAL, SINGULAR):
-        assert not any(text in english.captions(Meaning((group,))) for text, group in prompts_of(form))
+        assert not any(text in all_captions(Meaning((group,)), "english") for text, group in prompts_of(form))
     assert [group for _, group in prompts_of(CAPTION)] == [group for _, group in prompts_of(PLURAL)]
     assert [group for _, group in prompts_of(REGULAR)] == [group for _, group in prompts_of(SINGULAR)]
 

@@ -2,20 +2,20 @@
 
 import pytest
 
-from glasshouse.data.sources import pig_latin_phrases
-from glasshouse.data.sources.scenes import entailment_pairs, pictures
+from glasshouse.data.sources import pig_latin
+from glasshouse.data.sources.scenes import entailment, pictures
 
 
 @pytest.fixture
 def few_scene_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the pairs of captions."""
-    monkeypatch.setattr(entailment_pairs, "SIZES", {split: size // 10 for split, size in entailment_pairs.SIZES.items()})
+    monkeypatch.setattr(entailment, "SIZES", {split: size // 10 for split, size in entailment.SIZES.items()})
 
 
 @pytest.fixture
 def few_phrases(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few Pig Latin phrases of each length."""
-    monkeypatch.setattr(pig_latin_phrases, "SIZES", {"train": 100, "validation": 8, "test": 8})
+    monkeypatch.setattr(pig_latin, "SIZES", {"train": 100, "validation": 8, "test": 8})
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from glasshouse.claims.translation import caption_correlations, edited_captions
 from glasshouse.claims.translation.caption_correlations import CAPTIONS, LEVELS
 from glasshouse.claims.translation.edited_captions import ANY, SAME, WORDINGS
-from glasshouse.data.sources.scenes.entailment_rules import LABELS
+from glasshouse.data.sources.scenes.entailment import LABELS
 
 
 def test_spearman_is_a_rank_correlation_and_zero_for_a_constant_score():

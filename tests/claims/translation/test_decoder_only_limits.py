@@ -19,7 +19,7 @@ from glasshouse.claims.translation.decoder_only_limits import (
     DecoderOnlyLimits,
     arm_name,
 )
-from glasshouse.data.sources import pig_latin_phrases
+from glasshouse.data.sources import pig_latin
 from glasshouse.models import parameter_counts
 from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Series
 from glasshouse.runs import resolve_spec
@@ -83,7 +83,7 @@ def test_times_and_losses_are_compared_unit_by_unit():
 
 
 def test_the_arms_of_a_length_have_equal_parameters_and_read_the_same_words_without_truncation():
-    letters = pig_latin_phrases.LONGEST_WORD
+    letters = pig_latin.LONGEST_IN_PHRASES
     for words in WORDS:
         specs = [resolve_spec.spec_of(*ARMS[arm_name(kind, words)]) for kind in KINDS]
         with torch.device("meta"):

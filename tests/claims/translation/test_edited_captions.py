@@ -6,7 +6,7 @@ import pytest
 
 from glasshouse.claims.translation import edited_captions
 from glasshouse.claims.translation.edited_captions import ANY, CHANGES, SAME, EditedCaption
-from glasshouse.data.sources.scenes import entailment_rules, parser
+from glasshouse.data.sources.scenes import entailment, parser
 from glasshouse.data.sources.scenes.meaning import Group, Meaning, split_of
 
 
@@ -52,7 +52,7 @@ def test_an_omission_is_entailed_and_does_not_entail(captions):
         Meaning((Group("circle", 2, "red"),)),
         Meaning((Group("circle", 2, "red"), Group("shark", 1))),
     }
-    assert {entailment_rules.label_pair(two, meaning) for meaning in omitted} == {"entailment"}
+    assert {entailment.label_pair(two, meaning) for meaning in omitted} == {"entailment"}
 
 
 def test_shuffled_captions_have_the_same_words_and_another_meaning(captions):

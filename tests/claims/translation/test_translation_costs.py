@@ -7,7 +7,7 @@ from glasshouse.api import runs as run_api
 from glasshouse.api import training
 from glasshouse.claims.translation import translation_costs
 from glasshouse.claims.translation.decoder_only_limits import ARMS, DECODER_ONLY, ENCODER_DECODER, QUICK, arm_name
-from glasshouse.data.sources.pig_latin_phrases import PigLatinPhrases2
+from glasshouse.data.sources.pig_latin import PigLatinPhrases2
 from glasshouse.runs.run import Run
 
 

@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from glasshouse.data.documents import SPLITS
-from glasshouse.data.sources.generated import GeneratedSource
+from glasshouse.data.documents import SPLITS, GeneratedSource
 from glasshouse.specs import catalogue
 from glasshouse.specs.spec import DataSpec
 

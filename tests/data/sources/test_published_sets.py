@@ -3,8 +3,8 @@
 import pytest
 
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.sources.recall import VALUES
-from tests.data.sources.source_access import make_source, split_sizes
+from glasshouse.data.sources.context_texts import VALUES
+from tests.data.sources.source_access import make_source, split_sizes, texts
 from tests.needs import needs_data
 
 CLASS_COUNTS = {
@@ -54,3 +54,9 @@ def test_the_sides_of_a_pair_belong_together():
     assert (pair.fields["label"], pair.fields["value"]) == ("neutral", "4.5")
     first = next(make_source("multi30k").documents("test"))
     assert (first.text[:6], first.fields["target"][:8]) == ("A man ", "Ein Mann")
+
+
+@needs_data
+def test_every_tweet_occurs_once_in_one_split():
+    tweets = [text for split in SPLITS for text in texts(make_source("tweets"), split)]
+    assert len(tweets) == len(set(tweets)) > 9000

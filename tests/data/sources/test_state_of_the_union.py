@@ -1,6 +1,8 @@
-"""State of the Union addresses: whole addresses are held out."""
+"""The addresses, and their paragraphs by president."""
 
-from glasshouse.data.sources.state_of_the_union import HELD_OUT, StateOfTheUnion
+from glasshouse.data.documents import SPLITS
+from glasshouse.data.sources.state_of_the_union import HELD_OUT, Presidents, StateOfTheUnion
+from tests.data.sources.source_access import texts
 
 
 def test_the_shipped_text_is_split_by_whole_addresses():
@@ -10,3 +12,9 @@ def test_the_shipped_text_is_split_by_whole_addresses():
     assert ids["test"] == HELD_OUT["test"]
     assert len(ids["train"]) + 8 == 39
     assert not ids["train"] & (ids["validation"] | ids["test"])
+
+
+def test_paragraphs_are_held_out_by_address():
+    train, validation, test = (set(texts(Presidents(), split)) for split in SPLITS)
+    assert len(train) > 3000
+    assert len(train & (validation | test)) < 20, "only a few phrases are repeated every year"

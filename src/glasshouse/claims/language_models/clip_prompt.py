@@ -9,10 +9,9 @@ import numpy as np
 from glasshouse.claims import split_scores
 from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import higher, lower
-from glasshouse.data.sources.scenes import english
+from glasshouse.data.sources.scenes.captions import english, shortest_wording
+from glasshouse.data.sources.scenes.drawing import draw_scene
 from glasshouse.data.sources.scenes.meaning import Group, Meaning, all_groups
-from glasshouse.data.sources.scenes.rendering import draw_scene
-from glasshouse.data.sources.scenes.wordings import shortest_wording
 from glasshouse.inspection import image_retrieval
 from glasshouse.runs.run import Run
 
@@ -144,7 +143,7 @@ def prompts_of(form: str) -> list[Prompt]:
     """The prompts of one form for all groups of several objects that have this form."""
     unusual = form in (CAPTION, PLURAL)
     groups = [group for group in all_groups() if group.count > 1 and (group.kind in UNUSUAL_PLURALS) == unusual]
-    captions = [english.caption(meaning, shortest_wording(meaning)) for meaning in (Meaning((group,)) for group in groups)]
+    captions = [english(meaning, shortest_wording(meaning)) for meaning in (Meaning((group,)) for group in groups)]
     if form in (PLURAL, SINGULAR):  # the noun in another form
         nouns = [UNUSUAL_PLURALS.get(group.kind, group.kind) for group in groups]
         captions = [f"{caption.rpartition(' ')[0]} {noun}" for caption, noun in zip(captions, nouns, strict=True)]

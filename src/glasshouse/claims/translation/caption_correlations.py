@@ -8,7 +8,7 @@ import numpy as np
 
 from glasshouse.claims.translation import edited_captions
 from glasshouse.claims.translation.edited_captions import ANY, CHANGES, CaptionTest, EditedCaption
-from glasshouse.data.sources.scenes.entailment_rules import LABELS
+from glasshouse.data.sources.scenes.entailment import LABELS
 from glasshouse.inspection.entailment_metric import Judge
 from glasshouse.metrics import adequacy_correlation, translation
 from glasshouse.runs.run import Run

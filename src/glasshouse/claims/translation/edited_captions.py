@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from glasshouse.data.sources.scenes import alterations, english, entailment_rules, parser
+from glasshouse.data.sources.scenes import alterations, entailment, parser
+from glasshouse.data.sources.scenes.captions import random_english
 from glasshouse.data.sources.scenes.meaning import CATEGORIES, SOME, Meaning, split_of
-from glasshouse.data.sources.scenes.wordings import wordings
 
 SAME, ANY = WORDINGS = ("swapped", "reworded")
 # Numbers of changed facts.
@@ -35,7 +35,7 @@ class EditedCaption:
         expected, meaning = parser.parse(reference), parser.parse(text)
         if expected is None or meaning is None:
             raise ValueError(f"no meaning in {reference!r} or {text!r}")
-        labels = entailment_rules.label_pair(expected, meaning), entailment_rules.label_pair(meaning, expected)
+        labels = entailment.label_pair(expected, meaning), entailment.label_pair(meaning, expected)
         entailed, reverse = (label == "entailment" for label in labels)
         return cls(reference, text, parser.adequacy(expected, text), entailed, entailed and reverse)
 
@@ -94,7 +94,7 @@ def _held_out_meanings(generator: Random, count: int) -> Iterator[Meaning]:
     """Distinct meanings of the test split, from which a fact can be omitted."""
     seen: set[Meaning] = set()
     while len(seen) < count:
-        meaning = entailment_rules.random_meaning(generator)
+        meaning = entailment.random_meaning(generator)
         can_omit = len(meaning.groups) > 1 or meaning.groups[0].colour or meaning.groups[0].count > 1
         if split_of(meaning) == "test" and can_omit and meaning not in seen:
             seen.add(meaning)
@@ -102,7 +102,7 @@ def _held_out_meanings(generator: Random, count: int) -> Iterator[Meaning]:
 
 
 def _any_caption(meaning: Meaning, generator: Random) -> str:
-    return english.caption(meaning, generator.choice(wordings(meaning)))
+    return random_english(meaning, generator)
 
 
 def _shuffle(text: str, generator: Random) -> Sequence[EditedCaption]:

@@ -6,16 +6,11 @@ must infer the rest. Sentences give the results of expressions but never combine
 """
 
 import random
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import ClassVar
 
-from glasshouse.data.documents import Document, Source
-from glasshouse.data.sources.arithmetic import NUMBERS, expression_splits, expressions, number_in_words
-from glasshouse.data.sources.course_arithmetic import CourseArithmetic
-from glasshouse.data.sources.generated import GeneratedSource, digest_of_documents
-from glasshouse.data.sources.remote_files import RemoteFile
+from glasshouse.data.documents import Document, GeneratedSource, digest_of_documents
+from glasshouse.data.sources.arithmetic import NUMBERS, CourseArithmetic, expression_splits, expressions, number_in_words
+from glasshouse.data.sources.remote_files import PublishedSource
 from glasshouse.data.splits import assign_splits
 
 HELD_OUT = 0.05
@@ -26,46 +21,38 @@ LENGTHS = range(2, 7)
 TRIPLES = 1200
 
 
-class NumberSentences(Source):
-    """Each document is a sentence. A negative number never directly follows a number: both would form an expression."""
-
-    @abstractmethod
-    def expression_splits(self) -> Mapping[str, str]:
-        """The split of each expression. Sentences contain only the expressions of the training split."""
-
-    def documents(self, split: str) -> Iterator[Document]:
-        for sentence, sentence_split in self._splits.items():
-            if sentence_split == split:
-                yield Document(sentence)
-
-    @cached_property
-    def _splits(self) -> dict[str, str]:
-        sentences = (*_sums(self.expression_splits()), *_order(), *_counting(), *_signs(), *_triples())
-        return assign_splits(sentences, HELD_OUT, HELD_OUT)
-
-
-class ArithmeticText(NumberSentences, GeneratedSource):
+class ArithmeticText(GeneratedSource):
     """Leaves out what `verbal-arithmetic` holds out."""
 
     about = "sentences about numbers, without the held-out expressions of verbal-arithmetic; for pretraining"
 
-    def expression_splits(self) -> Mapping[str, str]:
-        return expression_splits()
+    def documents(self, split: str) -> Iterator[Document]:
+        return _sentences(expression_splits(), split)
 
 
-class CourseArithmeticText(NumberSentences):
+class CourseArithmeticText(PublishedSource):
     """Leaves out what `course-arithmetic` holds out. It needs the files of the assignment to know these expressions."""
 
+    name = "course-arithmetic-text"
     about = "sentences about numbers, without the held-out expressions of course-arithmetic; for pretraining"
     origin = f"{ArithmeticText.origin}, from the splits of course-arithmetic"
     licence = ArithmeticText.licence
-    files: ClassVar[tuple[RemoteFile, ...]] = CourseArithmetic.files
+    files = CourseArithmetic.files
 
-    def expression_splits(self) -> Mapping[str, str]:
-        return CourseArithmetic().expression_splits()
+    def documents(self, split: str) -> Iterator[Document]:
+        return _sentences(CourseArithmetic().expression_splits(), split)
 
     def fingerprint(self) -> str:
         return digest_of_documents(self)
+
+
+def _sentences(splits: Mapping[str, str], split: str) -> Iterator[Document]:
+    """The sentences of a split. They contain only the expressions of the training split of `splits`.
+
+    A negative number never directly follows a number: both would form an expression.
+    """
+    sentences = assign_splits((*_sums(splits), *_order(), *_counting(), *_signs(), *_triples()), HELD_OUT, HELD_OUT)
+    return (Document(sentence) for sentence, sentence_split in sentences.items() if sentence_split == split)
 
 
 def _sums(splits: Mapping[str, str]) -> Iterator[str]:

@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Iterator
 from itertools import product
 
-from glasshouse.data.documents import Document
-from glasshouse.data.sources.generated import GeneratedSource
+from glasshouse.data.documents import Document, GeneratedSource
+from glasshouse.data.splits import split_by_digest
 
 OPERATIONS = ("plus", "minus", "times", "divided by")
 WORDINGS = ("What is {}?", "How much is {}?", "Calculate {}.", "Tell me what {} is.")
@@ -38,7 +38,8 @@ def questions(split: str) -> list[tuple[str, Calculation]]:
         (wording.format(f"{first} {operation} {second}"), (first, operation, second))
         for first, operation, second, wording in product(numbers, OPERATIONS, numbers, WORDINGS)
     ]
-    return sorted((pair for pair in asked if _split_of(pair[0]) == split), key=lambda pair: _digest(pair[0]))
+    of_split = (pair for pair in asked if split_by_digest(pair[0], HELD_OUT, 100) == split)
+    return sorted(of_split, key=lambda pair: hashlib.blake2b(pair[0].encode(), digest_size=8).digest())
 
 
 def result(calculation: Calculation) -> float:
@@ -51,16 +52,3 @@ def answer(calculation: Calculation) -> str:
     """The result as a text. Quotients have two decimals."""
     value = result(calculation)
     return f"{value:.2f}" if calculation[1] == "divided by" else f"{value:.0f}"
-
-
-def _split_of(question: str) -> str:
-    position = _digest(question) % 100
-    for split, share in HELD_OUT.items():
-        if position < share:
-            return split
-        position -= share
-    return "train"
-
-
-def _digest(question: str) -> int:
-    return int.from_bytes(hashlib.blake2b(question.encode(), digest_size=8).digest(), "big")

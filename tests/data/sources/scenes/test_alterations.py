@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from glasshouse.data.sources.scenes import alterations, parser
-from glasshouse.data.sources.scenes.translations import ScenesGerman
-from glasshouse.data.sources.scenes.translations_back import GermanScenes
+from glasshouse.data.sources.scenes.translations import GermanScenes, ScenesGerman
 
 CHANGES = 4
 

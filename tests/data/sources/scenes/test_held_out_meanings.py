@@ -1,13 +1,13 @@
 """All sources of scenes hold out meanings but not words."""
 
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.sources.scenes import entailment_pairs, pictures, translations
+from glasshouse.data.sources.scenes import entailment, pictures, translations
 from glasshouse.data.sources.scenes.meaning import split_of
 from glasshouse.data.sources.scenes.parser import parse
 
 
 def test_held_out_meanings_are_new_and_their_words_are_not(small_sources):
-    sources = [pictures.Scenes(), entailment_pairs.ScenePairs(), translations.ScenesGerman()]
+    sources = [pictures.Scenes(), entailment.ScenePairs(), translations.ScenesGerman()]
     for source in sources:
         texts = {split: [line for d in source.documents(split) for line in d.text.split("\n")] for split in SPLITS}
         meanings = {split: {parse(text) for text in lines} for split, lines in texts.items()}

@@ -6,26 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glasshouse.data.sources.scenes import english, entailment_rules, german
+from glasshouse.data.sources.scenes import captions, entailment
+from glasshouse.data.sources.scenes.captions import shortest_wording
 from glasshouse.data.sources.scenes.meaning import Group, Meaning, all_scenes
 from glasshouse.data.sources.scenes.parser import adequacy, parse
-from glasshouse.data.sources.scenes.wordings import shortest_wording
 
 meanings = st.one_of(
-    st.sampled_from(all_scenes()), st.integers(0, 10**6).map(lambda seed: entailment_rules.random_meaning(Random(seed)))
+    st.sampled_from(all_scenes()), st.integers(0, 10**6).map(lambda seed: entailment.random_meaning(Random(seed)))
 )
 
 
 @given(meanings)
 def test_every_caption_gives_its_meaning_back(meaning):
-    for caption in english.captions(meaning) + german.captions(meaning):
+    for caption in captions.all_captions(meaning, "english") + captions.all_captions(meaning, "german"):
         assert parse(caption) == meaning, caption
         assert adequacy(meaning, caption) == 1.0, caption
 
 
 @given(meanings, meanings)
 def test_another_meaning_is_never_fully_adequate(one, other):
-    score = adequacy(one, english.caption(other, shortest_wording(other)))
+    score = adequacy(one, captions.english(other, shortest_wording(other)))
     assert 0 <= score <= 1
     assert (score == 1.0) == (one == other)
 

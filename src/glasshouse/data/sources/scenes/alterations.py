@@ -5,13 +5,10 @@ The altered caption is still a plausible caption, and how much of the original m
 
 from dataclasses import replace
 from random import Random
-from types import ModuleType
 
-from glasshouse.data.sources.scenes import english, german, parser
+from glasshouse.data.sources.scenes import parser
+from glasshouse.data.sources.scenes.captions import LANGUAGES, Wording, wordings
 from glasshouse.data.sources.scenes.meaning import CATEGORIES, COLOURS, COUNTS, FISH, RELATIONS, SHAPES, Group, Meaning
-from glasshouse.data.sources.scenes.wordings import Wording, wordings
-
-LANGUAGES: dict[str, ModuleType] = {"english": english, "german": german}
 
 
 def altered_captions(caption: str, language: str, changes: int, generator: Random) -> dict[str, str]:
@@ -22,7 +19,7 @@ def altered_captions(caption: str, language: str, changes: int, generator: Rando
     parsed = parse_caption(caption, language)
     if parsed is None:
         return {}
-    write_caption = LANGUAGES[language].caption
+    write_caption = LANGUAGES[language]
     meaning, wording = alter(*parsed, changes, generator)
     return {
         "swapped": write_caption(meaning, wording),
@@ -35,7 +32,7 @@ def parse_caption(caption: str, language: str) -> tuple[Meaning, Wording] | None
     meaning = parser.parse(caption)
     if meaning is None or not 0 < len({group.kind for group in meaning.groups}) == len(meaning.groups) < 3:
         return None
-    write_caption = LANGUAGES[language].caption
+    write_caption = LANGUAGES[language]
     return next(((meaning, wording) for wording in wordings(meaning) if write_caption(meaning, wording) == caption), None)
 
 

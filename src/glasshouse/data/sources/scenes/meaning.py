@@ -4,10 +4,11 @@ Knows nothing of words or pixels. The split of a meaning is also decided here, o
 is held out of one source is held out of all of them.
 """
 
-import hashlib
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+
+from glasshouse.data.splits import split_by_digest
 
 SHAPES = ("circle", "square", "triangle", "star", "diamond")
 FISH = ("goldfish", "nemo", "tang", "shark")
@@ -72,9 +73,4 @@ def all_scenes() -> tuple[Meaning, ...]:
 
 def split_of(meaning: Meaning) -> str:
     """The split of a meaning, chosen by a digest of it."""
-    position = int.from_bytes(hashlib.blake2b(meaning.key.encode(), digest_size=8).digest(), "big") % 1000
-    for split, share in HELD_OUT.items():
-        if position < share:
-            return split
-        position -= share
-    return "train"
+    return split_by_digest(meaning.key, HELD_OUT, 1000)

@@ -4,11 +4,11 @@ The parser tolerates wrong endings, missing words and unknown words, so the outp
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from itertools import permutations
 
-from glasshouse.data.sources.scenes import english, german
+from glasshouse.data.sources.scenes.captions import ADJECTIVES, ENGLISH_NUMBERS, GERMAN_NUMBERS, NOUNS, PLURALS
 from glasshouse.data.sources.scenes.meaning import COUNTS, SOME, Group, Meaning
 
 # A preposition -> (the relation between the phrases before and after it, whether they change places).
@@ -32,6 +32,34 @@ PRONOUNS = {"that", "which", "der", "die", "das"}
 NON_OBJECTS = {"picture", "bild"}
 
 
+# Word -> count.
+_NUMBERS = {
+    **{word: count for count, word in (*ENGLISH_NUMBERS.items(), *GERMAN_NUMBERS.items())},
+    **{f"ein{ending}": 1 for ending in ("", "e", "en", "em", "er", "es", "s")},
+    "one": 1,
+    "an": 1,
+    "einige": SOME,
+    "einigen": SOME,
+}
+# Word -> colour.
+_COLOURS = {colour: colour for colour in ADJECTIVES} | {
+    word + ending: colour for colour, word in ADJECTIVES.items() for ending in ("", "e", "en", "em", "er", "es")
+}
+
+
+def _forms() -> Iterator[tuple[str, tuple[str, int]]]:
+    """A form of a noun with its kind, and the count of this form if no number precedes it. Later entries go first."""
+    for kind, plural in PLURALS.items():
+        yield from ((form, (kind, SOME)) for form in (f"{plural}s", f"{plural}es") if plural == kind)
+        yield from ((kind, (kind, COUNTS[0])), (plural, (kind, SOME)))
+    for kind, noun in NOUNS.items():
+        yield from ((form.lower(), (kind, SOME)) for form in (noun.plural, noun.dative_plural))
+        yield noun.singular.lower(), (kind, COUNTS[0])
+
+
+_KINDS = dict(_forms())
+
+
 def parse(text: str) -> Meaning | None:
     """The meaning of a caption, as far as it can be understood; None if it names no object."""
     groups: list[Group] = []
@@ -40,15 +68,15 @@ def parse(text: str) -> Meaning | None:
     count: int | None = None
     colour, within_clause = "", False
     for word in re.findall(r"\w+", text.lower()):
-        if word in _numbers():
-            count, within_clause = _numbers()[word], False
-        elif word in _colours():
+        if word in _NUMBERS:
+            count, within_clause = _NUMBERS[word], False
+        elif word in _COLOURS:
             if within_clause and groups:
-                groups[-1] = replace(groups[-1], colour=_colours()[word])
+                groups[-1] = replace(groups[-1], colour=_COLOURS[word])
             else:
-                colour = _colours()[word]
-        elif word in _kinds():
-            kind, default_count = _kinds()[word]
+                colour = _COLOURS[word]
+        elif word in _KINDS:
+            kind, default_count = _KINDS[word]
             groups.append(Group(kind, default_count if count is None else count, colour))
             count, colour, within_clause = None, "", False
         elif word in RELATION_WORDS:
@@ -93,34 +121,3 @@ def _shared_facts(one: Group, other: Group) -> int:
 
 def _count_facts(meaning: Meaning) -> int:
     return sum(2 + bool(group.colour) for group in meaning.groups) + bool(meaning.relation)
-
-
-@cache
-def _numbers() -> dict[str, int]:
-    """Word -> count."""
-    words = {word: count for count, word in english.NUMBERS.items()} | {"one": 1, "an": 1}
-    words |= {word: count for count, word in german.NUMBERS.items()}
-    words |= {f"ein{ending}": 1 for ending in ("", "e", "en", "em", "er", "es", "s")}
-    return words | {"einige": SOME, "einigen": SOME}
-
-
-@cache
-def _colours() -> dict[str, str]:
-    """Word -> colour."""
-    endings = ("", "e", "en", "em", "er", "es")
-    return {colour: colour for colour in german.ADJECTIVES} | {
-        word + ending: colour for colour, word in german.ADJECTIVES.items() for ending in endings
-    }
-
-
-@cache
-def _kinds() -> dict[str, tuple[str, int]]:
-    """Word -> (kind, the count of this form if no number precedes it)."""
-    words: dict[str, tuple[str, int]] = {}
-    for kind, plural in english.PLURALS.items():
-        words |= {f"{plural}s": (kind, SOME), f"{plural}es": (kind, SOME)} if plural == kind else {}
-        words |= {kind: (kind, COUNTS[0]), plural: (kind, SOME)}
-    for kind, noun in german.NOUNS.items():
-        words |= {noun.plural.lower(): (kind, SOME), noun.dative_plural.lower(): (kind, SOME)}
-        words |= {noun.singular.lower(): (kind, COUNTS[0])}
-    return words

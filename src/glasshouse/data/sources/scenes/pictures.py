@@ -8,12 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from glasshouse.data.documents import SPLITS, Document
-from glasshouse.data.sources.generated import GeneratedSource
-from glasshouse.data.sources.scenes import english
+from glasshouse.data.documents import SPLITS, Document, GeneratedSource
+from glasshouse.data.sources.scenes import captions
+from glasshouse.data.sources.scenes.drawing import SIZE, draw_scene
 from glasshouse.data.sources.scenes.meaning import FISH, SHAPES, Group, Meaning, all_scenes, split_of
-from glasshouse.data.sources.scenes.rendering import SIZE, draw_scene
-from glasshouse.data.sources.scenes.wordings import wordings
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -72,8 +70,7 @@ def make_document(split: str, index: int, size: int = SIZE) -> Document:
     """Draw and describe one scene of a split."""
     generator = Random(f"{SEED} {split} {index}")
     meaning = _choose_scene(split, index, generator)
-    caption = english.caption(meaning, generator.choice(wordings(meaning)))
-    return Document(caption, picture=draw_scene(meaning, generator, size))
+    return Document(captions.random_english(meaning, generator), picture=draw_scene(meaning, generator, size))
 
 
 def _choose_scene(split: str, index: int, generator: Random) -> Meaning:

@@ -1,7 +1,7 @@
-"""English captions with German translations: a translation task whose correct answers are known.
+"""English captions with German translations, and the other direction: translation tasks whose correct answers are known.
 
-A translation has the same wording as its original, so the original alone determines it. `german.captions` gives all other
-German captions of the same meaning, and `parser.adequacy` scores how much of a meaning any text keeps.
+`captions.all_captions` gives all other captions of the same meaning, and `parser.adequacy` scores how much of a meaning any
+text keeps. German has one word for "a" and "one", so a correct translation into English may differ from its reference in it.
 """
 
 from collections.abc import Iterator
@@ -9,11 +9,9 @@ from functools import cached_property
 from random import Random
 from typing import ClassVar
 
-from glasshouse.data.documents import SPLITS, Document
-from glasshouse.data.sources.generated import GeneratedSource
-from glasshouse.data.sources.scenes import english, entailment_rules, german
+from glasshouse.data.documents import SPLITS, Document, GeneratedSource
+from glasshouse.data.sources.scenes import captions, entailment
 from glasshouse.data.sources.scenes.meaning import Meaning, split_of
-from glasshouse.data.sources.scenes.wordings import wordings
 
 SIZES = {"train": 8000, "validation": 500, "test": 500}
 SEED = 2
@@ -42,10 +40,28 @@ def _captions(split: str) -> Iterator[Document]:
     while count < SIZES[split]:
         generator = Random(f"{SEED} {split} {attempt}")
         attempt += 1
-        meaning = entailment_rules.random_meaning(generator)
+        meaning = entailment.random_meaning(generator)
         if split_of(meaning) != split or (split != "train" and meaning in seen):
             continue
         seen.add(meaning)
         count += 1
-        wording = generator.choice(wordings(meaning))
-        yield Document(english.caption(meaning, wording), fields={"target": german.caption(meaning, wording)})
+        wording = generator.choice(captions.wordings(meaning))
+        yield Document(captions.english(meaning, wording), fields={"target": captions.german(meaning, wording)})
+
+
+class GermanScenes(GeneratedSource):
+    """Each document is a German caption; its target is the English caption. Order and splits are those of `ScenesGerman`."""
+
+    about = "German captions of scenes and their English translations"
+    columns: ClassVar[tuple[str, ...]] = ("target",)
+
+    def documents(self, split: str) -> Iterator[Document]:
+        for document in self._forward.documents(split):
+            yield Document(document.fields["target"], fields={"target": document.text})
+
+    def fingerprint(self) -> str:
+        return f"turned round: {self._forward.fingerprint()}"
+
+    @cached_property
+    def _forward(self) -> ScenesGerman:
+        return ScenesGerman()

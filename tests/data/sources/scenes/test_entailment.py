@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glasshouse.data.sources.scenes import entailment_rules
+from glasshouse.data.sources.scenes import entailment
 from glasshouse.data.sources.scenes.meaning import (
     CATEGORIES,
     COLOURS,
@@ -19,6 +19,7 @@ from glasshouse.data.sources.scenes.meaning import (
     Group,
     Meaning,
 )
+from glasshouse.data.sources.scenes.parser import parse
 
 
 def random_pictures(premise, generator, count=300):
@@ -66,9 +67,9 @@ def is_true_of(meaning, groups, relations):
 @given(st.integers(0, 10**6))
 def test_labels_agree_with_pictures(seed):
     generator = Random(seed)
-    hypothesis = entailment_rules.random_meaning(generator)
-    premise = next(entailment_rules.random_premises(hypothesis, generator))
-    label = entailment_rules.label_pair(premise, hypothesis)
+    hypothesis = entailment.random_meaning(generator)
+    premise = next(entailment.random_premises(hypothesis, generator))
+    label = entailment.label_pair(premise, hypothesis)
     truths = {is_true_of(hypothesis, *picture) for picture in random_pictures(premise, generator)}
     assert all(is_true_of(premise, *picture) for picture in random_pictures(premise, generator, 20))
     if label != "neutral":
@@ -81,6 +82,17 @@ def test_what_a_premise_omits_may_be_true_or_false():
     one, two = Group("circle", 2, "red"), Group("goldfish", 1)
     premise = Meaning((replace(one, colour=""), two))
     for hypothesis in (Meaning((one,)), Meaning((one, two), "left"), Meaning((Group("square", 1, "blue"),))):
-        assert entailment_rules.label_pair(premise, hypothesis) == "neutral"
+        assert entailment.label_pair(premise, hypothesis) == "neutral"
         pictures = random_pictures(premise, Random(0), 3000)
         assert {is_true_of(hypothesis, *picture) for picture in pictures} == {True, False}
+
+
+def test_a_hypothesis_alone_does_not_reveal_the_label(small_sources):
+    labels: dict = {}
+    for document in entailment.ScenePairs().documents("train"):
+        premise, hypothesis = map(parse, document.text.split("\n"))
+        assert entailment.label_pair(premise, hypothesis) == document.fields["label"]
+        labels.setdefault(hypothesis, []).append(document.fields["label"])
+    for hypothesis_labels in labels.values():
+        counts = {hypothesis_labels.count(label) for label in entailment.LABELS}
+        assert counts == {len(hypothesis_labels) // 3}

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from glasshouse.data.sources.scenes.drawing import draw_scene
 from glasshouse.data.sources.scenes.meaning import COUNTS, FISH, RELATIONS, Group, Meaning
-from glasshouse.data.sources.scenes.rendering import draw_scene
 
 
 @pytest.mark.parametrize("kind", ["circle", "square", "triangle", "goldfish", "tang", "shark"])
@@ -28,3 +28,14 @@ def test_a_picture_shows_the_relation(relation):
     blue = np.argwhere(picture[..., 2] - picture[..., 0] > 100)
     axis = 0 if relation == "above" else 1
     assert red[:, axis].max() < 16 <= blue[:, axis].min()
+
+
+def test_goldfish_and_nemo_look_different():
+    def golden_and_orange_pixels(kind):
+        picture = draw_scene(Meaning((Group(kind, 1),)), Random(1)).astype(int)
+        golden = (picture[..., 0] > 230) & (picture[..., 1] > 150) & (picture[..., 2] < 90)
+        orange = (picture[..., 0] > 190) & (picture[..., 1] < 130) & (picture[..., 2] < 90)
+        return int(golden.sum()), int(orange.sum())
+
+    assert golden_and_orange_pixels("goldfish")[0] > 15 > golden_and_orange_pixels("nemo")[0]
+    assert golden_and_orange_pixels("nemo")[1] > 8 > golden_and_orange_pixels("goldfish")[1]

@@ -1,4 +1,4 @@
-"""Whether one caption entails another, decided from their meanings and not from their words.
+"""Pairs of captions for natural-language inference. Their labels follow from their meanings and not from their words.
 
 A caption describes a picture and may omit things: colours, counts, the relation, a group. Each of its phrases describes one
 group of the picture, and a picture has at most one group of each kind. "Some" means more than one. Therefore a premise
@@ -12,9 +12,13 @@ group of the picture, and a picture has at most one group of each kind. "Some" m
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import permutations
 from random import Random
+from typing import ClassVar
 
+from glasshouse.data.documents import Document, GeneratedSource
+from glasshouse.data.sources.scenes import captions
 from glasshouse.data.sources.scenes.meaning import (
     CATEGORIES,
     COLOURS,
@@ -25,11 +29,15 @@ from glasshouse.data.sources.scenes.meaning import (
     SOME,
     Group,
     Meaning,
+    split_of,
 )
 
 LABELS = ("entailment", "neutral", "contradiction")
 # The maximum number of random premises for a hypothesis.
 MAX_PREMISES = 600
+# The number of hypotheses in each split. There is one pair for each hypothesis and label.
+SIZES = {"train": 3000, "validation": 200, "test": 200}
+SEED = 1
 
 
 def label_pair(premise: Meaning, hypothesis: Meaning) -> str:
@@ -128,3 +136,49 @@ def _vary(group: Group, generator: Random) -> Group:
     if generator.random() < (0.3 if group.colour else 0.6):
         varied = replace(varied, colour=generator.choice(["", *COLOURS]))
     return varied
+
+
+class ScenePairs(GeneratedSource):
+    """Each document is a premise and a hypothesis on two lines. Both end with a full stop.
+
+    Every hypothesis occurs three times, once with each label, so the hypothesis alone does not reveal the label. The meaning
+    of a held-out premise never occurs in the training split.
+    """
+
+    about = "pairs of captions of scenes: does the second follow from the first?"
+    columns: ClassVar[tuple[str, ...]] = ("label",)
+
+    def documents(self, split: str) -> Iterator[Document]:
+        yield from _documents(split, SIZES[split])
+
+
+@cache
+def _documents(split: str, size: int) -> tuple[Document, ...]:
+    """The documents of a split with this many hypotheses. Finding the premises takes seconds, so it is done once."""
+    documents: list[Document] = []
+    hypotheses = attempt = 0
+    while hypotheses < size:
+        generator = Random(f"{SEED} {split} {attempt}")
+        attempt += 1
+        # In a held-out split, half of the hypotheses have a meaning from the training split. The others have a held-out
+        # meaning, so that a premise can have the same meaning as its hypothesis.
+        hypothesis_split = split if hypotheses % 2 else "train"
+        hypothesis = random_meaning(generator)
+        if split_of(hypothesis) == hypothesis_split and (premises := _find_premises(hypothesis, split, generator)):
+            hypotheses += 1
+            for label, premise in premises.items():
+                sentences = (captions.random_english(meaning, generator) for meaning in (premise, hypothesis))
+                documents.append(Document("\n".join(f"{text}." for text in sentences), fields={"label": label}))
+    return tuple(documents)
+
+
+def _find_premises(hypothesis: Meaning, split: str, generator: Random) -> dict[str, Meaning] | None:
+    """A premise from the split for each label; None if the search does not find one for every label."""
+    premises: dict[str, Meaning] = {}
+    for premise in random_premises(hypothesis, generator):
+        label = label_pair(premise, hypothesis)
+        if label not in premises and split_of(premise) == split:
+            premises[label] = premise
+            if len(premises) == len(LABELS):
+                return {label: premises[label] for label in LABELS}
+    return None

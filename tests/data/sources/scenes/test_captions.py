@@ -1,10 +1,23 @@
-"""German captions: gender, case, number and word order."""
+"""Captions: many wordings of one meaning, and the grammar of German."""
 
 import pytest
 
-from glasshouse.data.sources.scenes import german
+from glasshouse.data.sources.scenes import captions
+from glasshouse.data.sources.scenes.captions import Wording, all_captions
 from glasshouse.data.sources.scenes.meaning import SOME, Group, Meaning
-from glasshouse.data.sources.scenes.wordings import Wording
+
+
+def test_a_meaning_has_many_wordings():
+    meaning = Meaning((Group("goldfish", 1), Group("square", 3, "blue")), "above")
+    captions = all_captions(meaning, "english")
+    for caption in (
+        "a goldfish above three blue squares",
+        "three squares that are blue under one goldfish",
+        "above three blue squares is a goldfish",
+        "there are three blue squares below a goldfish",
+    ):
+        assert caption in captions
+    assert len(captions) == len(set(captions)) > 20
 
 
 @pytest.mark.parametrize(
@@ -33,4 +46,4 @@ from glasshouse.data.sources.scenes.wordings import Wording
     ],
 )
 def test_german_captions_are_grammatical(meaning, wording, sentence):
-    assert german.caption(meaning, wording) == sentence
+    assert captions.german(meaning, wording) == sentence
