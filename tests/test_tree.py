@@ -26,7 +26,6 @@ CROSS_CUTTING = {
     "cli/test_run_folders.py",
     "cli/test_study_interrupts.py",
     "data/sources/scenes/test_held_out_meanings.py",
-    "data/sources/test_published_sets.py",
     "hostile/test_bounds.py",
     "hostile/test_command_values.py",
     "hostile/test_containment.py",
