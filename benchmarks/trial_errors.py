@@ -1,6 +1,6 @@
 """Error rates of whole trials of claims, by simulation: looks, items, compound claims, trivial effects and replication.
 
-Every simulated trial is judged by `glasshouse.claims.rules.judge`, the function that judges real trials. The truth is
+Every simulated trial is judged by `glasshouse.claims.rules.finding`, the function that judges real trials. The truth is
 known, so false verdicts can be counted. These statements are false: upheld if a part does not hold; refuted if every part
 holds; too small to matter if the difference reaches the margin. Undecided is never false.
 
@@ -83,7 +83,7 @@ def run_trial(plan: Registration, draw: "Draw") -> str:
     """The verdict of one trial, judged at each planned look until it is decided."""
     verdict = UNDECIDED
     for look in plan.looks:
-        verdict = rules.judge(plan, Measured(draw(look), look), details=False).verdict
+        verdict = rules.finding(plan, Measured(draw(look), look), details=False).verdict
         if verdict != UNDECIDED:
             break
     return verdict

@@ -98,7 +98,7 @@ def judge(values: np.ndarray, margin: float | None = None, looks: tuple[int, ...
     """
     seeds = values.shape[-1]
     plan = looks or (seeds,)
-    strength = 0.0 if plain else sequential_tests.strength(plan)
+    strength = 0.0 if plain else sequential_tests.Look(plan, plan[-1]).strength
     first, differences = values[:, :1], values[:, 1:] - values[:, :1]
     sample = (*statistics.moments(differences), seeds)
     adjustment = (skewness.sample_skewness(differences), strength)

@@ -19,7 +19,7 @@ def judge(claim: type[Claim], values: Mapping[str, Mapping[int, float]]) -> Find
     units = max(map(len, values.values()))
     plan = _plan(claim, units)
     assert set(values) <= set(plan.quantities)
-    return rules.judge(plan, Measured({key: Series(series) for key, series in values.items()}, units))
+    return rules.finding(plan, Measured({key: Series(series) for key, series in values.items()}, units))
 
 
 def outcome(finding: Finding, name: str, setting: str = "") -> str:

@@ -185,10 +185,10 @@ def test_a_claim_that_is_decided_differently_under_two_settings_depends_on_the_s
         "x", 1, 0.0, "", 1000, (8,), 0.05, quantities=dict.fromkeys("abc", LOSS), parts=parts, studies=(), **texts
     )
     series = {"a": Series(spread_values(1.0)), "b": Series(spread_values(2.0)), "c": Series(spread_values(3.0, shift=1))}
-    finding = rules.judge(plan, Measured(series, 8))
+    finding = rules.finding(plan, Measured(series, 8))
     assert finding.verdict == DEPENDS
     assert finding.by_setting == (("reported rate", UPHELD), ("tuned rates", REFUTED))
     assert [result.outcome for result in finding.parts] == [UPHELD, REFUTED, REFUTED]
     without = replace(plan, parts=parts[:1])
-    assert rules.judge(without, Measured(series, 8)).verdict == UPHELD
-    assert rules.judge(plan, Measured({}, 8)).verdict == UNDECIDED
+    assert rules.finding(without, Measured(series, 8)).verdict == UPHELD
+    assert rules.finding(plan, Measured({}, 8)).verdict == UNDECIDED

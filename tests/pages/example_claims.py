@@ -55,7 +55,7 @@ def example_trial(number: int = 1, replicates: int = 0) -> Trial:
     machine = {"processor": "an abacus", "python": "3.11", "torch": "2"}
     curves = {"curves/a": ((0.0, 2.0), (10.0, 1.0))}
     measured = Measured(SERIES, 8, (("sizes, a", "tuned: 1e-3"),), ("a *note*",), curves, machine, 1.7e9)
-    return Trial(plan, measured, rules.judge(plan, measured))
+    return Trial(plan, measured, rules.finding(plan, measured))
 
 
 def example_case() -> Case:

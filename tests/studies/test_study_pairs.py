@@ -7,9 +7,9 @@ import numpy as np
 
 import glasshouse
 from glasshouse.specs.errors import SpecError
-from glasshouse.studies import item_verdicts, study_folder, study_pairs, study_registration, study_results, study_values
+from glasshouse.studies import study_folder, study_pairs, study_registration, study_results, study_values
 from glasshouse.studies.study_folder import Question
-from glasshouse.verdicts.verdict import judge_pairs
+from glasshouse.verdicts.verdict import ItemScores, judge, judge_pairs
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, write_study
 
@@ -77,14 +77,14 @@ def test_with_items_a_pair_is_judged_as_a_study_of_two_arms_with_more_comparison
     }
     values = {arm: {seed: float(row.mean()) for seed, row in rows.items()} for arm, rows in items.items()}
     rule = make_design(POSITIONS).rule
-    pairs = item_verdicts.judge_pairs_with_items(values, items, rule, "windows")
+    pairs = judge_pairs(values, rule, ItemScores(items, "windows"))
     assert list(pairs) == [("rotary", "learned"), ("none", "learned"), ("none", "rotary")]
-    planned = item_verdicts.judge_with_items(values, items, rule, "windows")
+    planned = judge(values, rule, ItemScores(items, "windows"))
     for arm in ("rotary", "none"):
         assert pairs[arm, "learned"].mean == planned[arm].mean
         assert pairs[arm, "learned"].adjusted_p >= planned[arm].adjusted_p
     two = {arm: values[arm] for arm in ("rotary", "none")}
-    alone = item_verdicts.judge_with_items(two, items, rule, "windows")["none"]
+    alone = judge(two, rule, ItemScores(items, "windows"))["none"]
     assert (pairs["none", "rotary"].mean, pairs["none", "rotary"].low) == (alone.mean, alone.low)
     assert pairs["none", "rotary"].adjusted_p >= alone.adjusted_p
     assert "over 6 seeds and 40 windows" in pairs["none", "rotary"].sentence

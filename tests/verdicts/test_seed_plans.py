@@ -2,8 +2,9 @@
 
 import pytest
 
-from glasshouse.verdicts import sequential_tests, statistics
+from glasshouse.verdicts import statistics
 from glasshouse.verdicts.seed_plans import seeds_to_find, smallest_difference
+from glasshouse.verdicts.sequential_tests import Look
 
 LOOKS = (4, 8, 16)
 
@@ -18,9 +19,9 @@ def test_the_number_of_seeds_inverts_the_smallest_difference(arms, looks):
 
 
 def test_the_smallest_difference_is_found_four_times_in_five():
-    level = sequential_tests.nominal_level(0.05 / 2, LOOKS, 8)
+    level = Look(LOOKS, 8).level(0.05 / 2)
     difference = smallest_difference(2.0, 8, 3, LOOKS)
-    assert statistics.difference_power(difference / 2, 8, level, sequential_tests.strength(LOOKS)) == pytest.approx(0.8)
+    assert statistics.difference_power(difference / 2, 8, level, Look(LOOKS, 8).strength) == pytest.approx(0.8)
 
 
 def test_more_arms_and_looks_need_larger_differences_and_more_seeds():

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from glasshouse.verdicts import sequential_tests
+from glasshouse.verdicts.sequential_tests import Look
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -44,5 +45,5 @@ def test_nominal_levels_invert_sequential_p_values_and_grow_with_the_seeds():
 
 
 def test_a_look_that_was_not_planned_is_added():
-    assert sequential_tests.add_look((4, 8), 6) == (4, 6, 8)
-    assert sequential_tests.add_look((4, 8), 8) == (4, 8)
+    assert Look.at((4, 8), 6).looks == (4, 6, 8)
+    assert Look.at((4, 8), 8).looks == (4, 8)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.verdicts import sequential_tests
-from glasshouse.verdicts.verdict import Summary, VerdictRule, judge, judge_family, judge_pairs, summarise
+from glasshouse.verdicts.verdict import Summary, VerdictRule, judge, judge_pairs, summarise
 
 pytestmark = pytest.mark.filterwarnings("error")
 # The first use of a plan of looks simulates it, which takes longer than the deadline of hypothesis.
@@ -385,17 +385,6 @@ def test_values_whose_squares_overflow_or_underflow_are_judged_like_others(scale
 def test_a_study_of_one_arm_has_no_verdicts():
     assert judge({"alone": {0: 1.0, 1: 2.0}}, VerdictRule()) == {}
     assert judge({}, VerdictRule()) == {}
-
-
-def test_a_pair_of_which_one_side_diverged_in_every_seed_is_decided():
-    finite, diverged = {0: 1.0, 1: 2.0}, {0: NAN, 1: math.inf}
-    pairs = {
-        "second diverged": (finite, diverged),
-        "first diverged": (diverged, finite),
-        "both diverged": (diverged, diverged),
-    }
-    words = [difference.word for difference in judge_family(pairs, VerdictRule()).values()]
-    assert words == ["worse", "better", "undecided"]
 
 
 @few_properties

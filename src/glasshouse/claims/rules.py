@@ -31,8 +31,9 @@ from glasshouse.results.claim import (
     Registration,
     Series,
 )
-from glasshouse.verdicts import estimates, sequential_tests, statistics
+from glasshouse.verdicts import estimates, statistics
 from glasshouse.verdicts.estimates import Estimate
+from glasshouse.verdicts.sequential_tests import Look
 
 ALPHA = 0.05
 NAN = float("nan")
@@ -104,14 +105,14 @@ def _part(
     return Part(**{**table, "figure": figure, "margin": float(margin), **options})  # type: ignore[arg-type]
 
 
-def judge(registration: Registration, measured: Measured, details: bool = True) -> Finding:
+def finding(registration: Registration, measured: Measured, details: bool = True) -> Finding:
     """The result of a trial, from its registered plan and its values. `details` as in `judge_part`."""
     parts = registration.parts
     settings = list(dict.fromkeys(part.setting for part in parts if part.decides and part.setting)) or [""]
     in_setting = {
         setting: [part for part in parts if part.decides and part.setting in ("", setting)] for setting in settings
     }
-    looks = _looks_until(registration.looks, measured.seeds)
+    looks = Look.at(registration.looks, measured.seeds).looks if measured.seeds else registration.looks
     results = []
     for part in parts:
         # A part that counts under every setting is judged among the parts of the largest of them.
@@ -130,10 +131,6 @@ def judge(registration: Registration, measured: Measured, details: bool = True) 
 
 def _size_beside(parts: Sequence[Part], part: Part) -> int:
     return sum(not other.decides and other.setting == part.setting for other in parts)
-
-
-def _looks_until(looks: tuple[int, ...], seeds: int) -> tuple[int, ...]:
-    return sequential_tests.add_look(looks, seeds) if seeds else looks
 
 
 def all_of(outcomes: Sequence[str]) -> str:
@@ -169,10 +166,11 @@ def judge_part(
         return PartResult(part, outcome, NAN, NAN, NAN, 0.0, 0, diverged=len(quantity.values))
     if not differences.units:
         return PartResult(part, UNDECIDED, NAN, NAN, NAN, NAN, 0, diverged=differences.diverged)
-    test = _Test(part, parts, alpha, looks or (seeds or len(differences.units),), seeds or len(differences.units))
+    seeds = seeds or len(differences.units)
+    test = _Test(part, parts, alpha, Look(looks or (seeds,), seeds))
     estimate = differences.estimate()
     outcome, p = test.outcome(estimate)
-    low, high = estimate.interval(test.nominal(alpha), test.strength)
+    low, high = estimate.interval(test.look.level(alpha), test.look.strength)
     if part.claimed == "lower":
         low, high = -high, -low
     return PartResult(
@@ -186,7 +184,7 @@ def judge_part(
         items=differences.item_count,
         diverged=differences.diverged,
         fragile=_fragile_unit(differences, test, outcome) if details else None,
-        smallest=_smallest(estimate, test.nominal(alpha)) if details else NAN,
+        smallest=_smallest(estimate, test.look.level(alpha)) if details else NAN,
     )
 
 
@@ -242,8 +240,7 @@ class _Test:
     part: Part
     parts: int
     alpha: float
-    looks: tuple[int, ...]
-    seeds: int
+    look: Look
 
     def outcome(self, estimate: Estimate) -> tuple[str, float]:
         """(the outcome, its p-value); if nothing is decided, the smallest p-value."""
@@ -267,31 +264,16 @@ class _Test:
             return UNDECIDED, supports
         return (REFUTED, opposes) if opposes <= against else (UNDECIDED, min(supports, opposes))
 
-    @property
-    def strength(self) -> float:
-        """The strength of the adjustment for skewness."""
-        return sequential_tests.strength(self.looks)
-
-    def nominal(self, level: float) -> float:
-        """The level of one look that gives `level` over all looks."""
-        return sequential_tests.nominal_level(level, self.looks, self.seeds)
-
     def _above(self, estimate: Estimate, threshold: float) -> float:
         """The two-sided p-value in the direction: the true mean is above the threshold."""
-        return self._sequential(2 * estimate.p_above(threshold, self.strength), two_sided=True)
+        return self.look.corrected(min(2 * estimate.p_above(threshold, self.look.strength), 1.0))
 
     def _below(self, estimate: Estimate, threshold: float) -> float:
-        return self._sequential(2 * estimate.p_below(threshold, self.strength), two_sided=True)
+        return self.look.corrected(min(2 * estimate.p_below(threshold, self.look.strength), 1.0))
 
     def _small(self, estimate: Estimate) -> float:
-        """The p-value of the equivalence test (TOST): the true mean lies between -margin and margin."""
-        margin = self.part.margin
-        return self._sequential(
-            max(estimate.p_above(-margin, self.strength), estimate.p_below(margin, self.strength)), two_sided=False
-        )
-
-    def _sequential(self, p: float, two_sided: bool) -> float:
-        return float(sequential_tests.sequential_p(min(p, 1.0), self.looks, self.seeds, two_sided))
+        """The p-value of the equivalence test: the true mean lies between -margin and margin."""
+        return self.look.corrected(estimate.p_within(self.part.margin, self.look.strength), two_sided=False)
 
 
 def _exact(part: Part, quantity: Series) -> PartResult:

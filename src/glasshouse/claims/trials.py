@@ -141,7 +141,7 @@ def _run(claim: Claim, plan: Registration, folder: Path, device: str) -> None:
                 when=float(int(time.time())),
             )
         )
-        if rules.judge(plan, measured).verdict != UNDECIDED:
+        if rules.finding(plan, measured).verdict != UNDECIDED:
             break
     atomic_files.write_json(folder / VALUES, trial_values.to_json(measured))
 
@@ -186,7 +186,7 @@ def make_trial(registered: Mapping[str, Any], values: Mapping[str, Any] | None, 
         return Trial(plan, None, None)
     measured = trial_values.from_json(values, values_file)
     try:
-        return Trial(plan, measured, rules.judge(plan, measured))
+        return Trial(plan, measured, rules.finding(plan, measured))
     except (ValueError, LookupError, ArithmeticError) as error:
         raise DataError(f"{values_file} does not fit {where} ({type(error).__name__}: {error}); restore it") from None
 

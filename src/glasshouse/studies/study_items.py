@@ -10,10 +10,12 @@ import numpy as np
 from glasshouse.records import item_values, progress_bar
 from glasshouse.records.status import Status
 from glasshouse.runs.run import Run
+from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies import run_queue
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
 from glasshouse.training.job import Job
+from glasshouse.verdicts.verdict import ItemScores
 
 # Fewer items say little about the population that they come from.
 FEWEST_ITEMS = 8
@@ -62,6 +64,12 @@ def score_runs(study: StudyFolder, design: Design, device: str) -> None:
         for index, run in enumerate(left):
             item_values.write(run, split, Run(run, device).item_values(split))
             show((index + 1) / len(left))
+
+
+def scores(study: StudyFolder, design: Design) -> ItemScores:
+    """The study's metric on each item, of the runs that have been scored."""
+    task = catalogue.find("task", design.arms[0].spec.task, "task")
+    return ItemScores({arm.name: values_by_seed(study, design, arm) for arm in design.arms}, task.items)
 
 
 def values_by_seed(study: StudyFolder, design: Design, arm: PlannedArm) -> ItemsBySeed:

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from glasshouse.results.study import ArmPair
-from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies import study_items
-from glasshouse.studies.item_verdicts import judge_pairs_with_items
 from glasshouse.studies.study_folder import Design, StudyFolder
 from glasshouse.verdicts.verdict import judge_pairs
 
@@ -42,11 +40,7 @@ def add(study: StudyFolder) -> None:
 
 def pair_verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mapping[int, float]]) -> tuple[ArmPair, ...]:
     """The difference of each arm from each earlier arm, if they have two pairs of seeds. The correction counts all pairs."""
-    if design.question.items:
-        items = {arm.name: study_items.values_by_seed(study, design, arm) for arm in design.arms}
-        item_name = catalogue.find("task", design.arms[0].spec.task, "task").items
-        differences = judge_pairs_with_items(values, items, design.rule, item_name)
-    else:
-        differences = judge_pairs(values, design.rule)
+    items = study_items.scores(study, design) if design.question.items else None
+    differences = judge_pairs(values, design.rule, items)
     found = ((arm, against, difference) for (arm, against), difference in differences.items())
     return tuple(ArmPair(arm, against, difference) for arm, against, difference in found if difference.pairs > 1)

@@ -9,7 +9,6 @@ from glasshouse.records.status import Status
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import arm_runs, multiverse, run_queue, study_items
-from glasshouse.studies.item_verdicts import judge_with_items
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
 from glasshouse.verdicts.verdict import UNDECIDED, Difference, judge
@@ -79,11 +78,8 @@ def readable_values(study: StudyFolder, design: Design) -> tuple[dict[str, dict[
 
 def verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mapping[int, float]]) -> dict[str, Difference]:
     """Arm -> its difference from the first arm, if it has two pairs of seeds. The correction counts all arms."""
-    if design.question.items:
-        items = {arm.name: study_items.values_by_seed(study, design, arm) for arm in design.arms}
-        differences = judge_with_items(values, items, design.rule, task_of(design).items)
-    else:
-        differences = judge(values, design.rule)
+    items = study_items.scores(study, design) if design.question.items else None
+    differences = judge(values, design.rule, items)
     return {name: difference for name, difference in differences.items() if difference.pairs > 1}
 
 

@@ -21,10 +21,10 @@ from glasshouse.verdicts.verdict import (
     WORDS,
     WORSE,
     Difference,
+    ItemScores,
     Summary,
     VerdictRule,
     judge,
-    judge_family,
     judge_pairs,
     summarise,
 )
@@ -36,10 +36,10 @@ __all__ = [
     "WORDS",
     "WORSE",
     "Difference",
+    "ItemScores",
     "Summary",
     "VerdictRule",
     "judge",
-    "judge_family",
     "judge_pairs",
     "summarise",
 ]

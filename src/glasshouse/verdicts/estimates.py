@@ -29,11 +29,31 @@ class Estimate:
     units: int
     items: int = 0  # number of items that count as a sample; 0: items are taken as fixed
     skewness: float = 0.0  # of the values, as in a sample of `degrees` + 1 of them
+    deviation: float = NAN  # standard deviation between units
+
+    @property
+    def sample(self) -> tuple[float, float, int]:
+        """(mean, standard deviation, number) of independent values whose mean has this error and these degrees."""
+        return self.sample_of(self.units)
+
+    def sample_of(self, units: int) -> tuple[float, float, int]:
+        """`sample` with another number of units, and the same items."""
+        if not self.items:
+            return self.mean, self.deviation, units
+        error, degrees = self.error, self.degrees
+        if units != self.units:
+            of_units = self.deviation**2 / units
+            of_items = max(self.error**2 - self.deviation**2 / self.units, 0.0)
+            spread = of_units**2 / (units - 1) + of_items**2 / (self.items - 1)
+            error = math.sqrt(of_units + of_items)
+            degrees = (of_units + of_items) ** 2 / spread if spread else units - 1.0
+        pairs = max(math.floor(degrees), 1) + 1
+        return self.mean, error * math.sqrt(pairs), pairs
 
     def p_above(self, threshold: float = 0.0, strength: float = ONE_LOOK) -> float:
         """The one-sided p-value against the null hypothesis that the true mean is at most `threshold`.
 
-        `strength` is that of the adjustment for skewness (`sequential_tests.strength` for several looks). One unit has no
+        `strength` is that of the adjustment for skewness (`sequential_tests.Look` for several looks). One unit has no
         error and shows nothing: the p-value is 1. If every unit has the same value, that value is certain.
         """
         if math.isnan(self.error):
@@ -46,6 +66,14 @@ class Estimate:
         """The one-sided p-value against the null hypothesis that the true mean is at least `threshold`."""
         mirrored = Estimate(-self.mean, self.error, self.degrees, self.units, self.items, -self.skewness)
         return mirrored.p_above(-threshold, strength)
+
+    def p_different(self, strength: float = ONE_LOOK) -> float:
+        """The two-sided p-value against the null hypothesis that the true mean is 0."""
+        return min(1.0, 2 * min(self.p_above(0.0, strength), self.p_below(0.0, strength)))
+
+    def p_within(self, margin: float, strength: float = ONE_LOOK) -> float:
+        """The p-value of the equivalence test (TOST): the true mean is smaller than the margin in both directions."""
+        return max(self.p_below(margin, strength), self.p_above(-margin, strength))
 
     def interval(self, level: float = 0.05, strength: float = ONE_LOOK) -> tuple[float, float]:
         """The two-sided confidence interval with coverage 1 - `level`: the thresholds that neither test rejects.
@@ -65,7 +93,8 @@ def from_units(values: Sequence[float]) -> Estimate:
         return Estimate(float(numbers[0]), NAN, NAN, 1)
     mean, deviation = statistics.moments(numbers)
     skew = float(skewness.sample_skewness(numbers))
-    return Estimate(float(mean), float(deviation) / math.sqrt(len(numbers)), len(numbers) - 1.0, len(numbers), 0, skew)
+    count, deviation = len(numbers), float(deviation)
+    return Estimate(float(mean), deviation / math.sqrt(count), count - 1.0, count, 0, skew, deviation)
 
 
 def from_units_and_items(values: ArrayLike) -> Estimate:
@@ -79,7 +108,7 @@ def from_units_and_items(values: ArrayLike) -> Estimate:
         return Estimate(float(table.mean()), NAN, NAN, units, items)
     crossed = crossed_mean(table)
     figures = (float(crossed.mean), float(crossed.error), float(crossed.degrees))
-    return Estimate(*figures, units, items, float(crossed.skewness))
+    return Estimate(*figures, units, items, float(crossed.skewness), float(table.mean(axis=1).std(ddof=1)))
 
 
 def _finite(values: ArrayLike) -> np.ndarray:

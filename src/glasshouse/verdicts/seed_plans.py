@@ -4,8 +4,8 @@
 from an earlier study for example. Knows nothing about runs.
 """
 
-from glasshouse.verdicts import sequential_tests, statistics
-from glasshouse.verdicts.sequential_tests import Looks
+from glasshouse.verdicts import statistics
+from glasshouse.verdicts.sequential_tests import Look, Looks
 
 
 def smallest_difference(deviation: float, seeds: int, arms: int = 2, looks: Looks = (), alpha: float = 0.05) -> float:
@@ -34,5 +34,5 @@ def seeds_to_find(difference: float, deviation: float, arms: int = 2, looks: Loo
 
 def _level_and_strength(seeds: int, arms: int, looks: Looks, alpha: float) -> tuple[float, float]:
     """The level that every arm is certain to have, and the strength of the adjustment for skewness."""
-    plan = looks or (seeds,)
-    return sequential_tests.nominal_level(alpha / (arms - 1), plan, seeds), sequential_tests.strength(plan)
+    look = Look(looks or (seeds,), seeds)
+    return look.level(alpha / (arms - 1)), look.strength

@@ -7,6 +7,7 @@ hypothesis of a p-value as extreme at any look, and `nominal_level`, the level a
 looks. The simulated statistic is that of the tests: adjusted for skewness, with the strength for several looks.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,14 +25,30 @@ DRAWS = 1_600_000
 SEED = 20_240_229
 
 
-def strength(looks: Looks) -> float:
-    """The strength of the adjustment for skewness in a study with these looks."""
-    return skewness.SEVERAL_LOOKS if len(looks) > 1 else skewness.ONE_LOOK
+@dataclass(frozen=True)
+class Look:
+    """The look at `seeds` seeds, in a study with these looks."""
 
+    looks: Looks
+    seeds: int
 
-def add_look(looks: Looks, seeds: int) -> Looks:
-    """The planned looks with a look at this number of seeds, if it is not among them."""
-    return tuple(sorted({*looks, seeds}))
+    @classmethod
+    def at(cls, planned: Looks, seeds: int) -> "Look":
+        """A look that is added to the planned ones, if it is not among them; without a plan it is the only one."""
+        return cls(tuple(sorted({*planned, seeds})), seeds)
+
+    @property
+    def strength(self) -> float:
+        """The strength of the adjustment for skewness."""
+        return skewness.SEVERAL_LOOKS if len(self.looks) > 1 else skewness.ONE_LOOK
+
+    def corrected(self, p: float, two_sided: bool = True) -> float:
+        """A p-value of this look, corrected for all looks."""
+        return float(sequential_p(p, self.looks, self.seeds, two_sided))
+
+    def level(self, level: float, seeds: int | None = None, two_sided: bool = True) -> float:
+        """The level of the test at this look, or at so many seeds, that gives `level` over all looks."""
+        return nominal_level(level, self.looks, seeds or self.seeds, two_sided)
 
 
 def sequential_p(

@@ -9,16 +9,19 @@ docs/verdicts.md explains the method; benchmarks/verdict_errors.py measures its 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from glasshouse.formatting import about, rounded
-from glasshouse.verdicts import sequential_tests, skewness, statistics
+from glasshouse.verdicts import estimates, statistics
+from glasshouse.verdicts.estimates import Estimate
+from glasshouse.verdicts.sequential_tests import Look
 
 NAN = float("nan")
 BySeed = Mapping[int, float]
+Values = Mapping[str, BySeed]  # arm -> seed -> metric; NaN means diverged
 # The words of a verdict. comparison.json stores them.
 BETTER, WORSE, NO_DIFFERENCE, UNDECIDED = WORDS = ("better", "worse", "no difference", "undecided")
 # With fewer seeds, their spread is hardly known, and one unusual seed decides.
@@ -108,48 +111,73 @@ def summarise(values: Sequence[float], alpha: float = 0.05) -> Summary:
     return Summary(len(finite), float(mean), float(deviation), float(mean - half_width), float(mean + half_width))
 
 
-def judge(values: Mapping[str, Mapping[int, float]], rule: VerdictRule) -> dict[str, Difference]:
-    """Arm -> difference from the first arm. `values`: arm -> seed -> metric; a value that is not finite means diverged."""
-    names = list(values)
-    if len(names) < 2:
-        return {}
-    margin = _Margin(values[names[0]], rule)
-    arms = [_PairedArm(name, names[0], values[name], values[names[0]], margin, rule) for name in names[1:]]
-    return dict(zip(names[1:], _judge_all(arms), strict=True))
+def judge(values: Values, rule: VerdictRule, items: "ItemScores | None" = None) -> dict[str, Difference]:
+    """Arm -> difference from the first arm. `values`: arm -> seed -> metric; a value that is not finite means diverged.
+
+    With `items` the verdict is about the population that the items were drawn from, and not about these items alone.
+    """
+    first, *others = values or [""]
+    differences = _judged(values, [(arm, first) for arm in others], rule, items)
+    return {arm: difference for (arm, _), difference in differences.items()}
 
 
-def judge_pairs(values: Mapping[str, BySeed], rule: VerdictRule) -> dict[tuple[str, str], Difference]:
+def judge_pairs(values: Values, rule: VerdictRule, items: "ItemScores | None" = None) -> dict[tuple[str, str], Difference]:
     """(arm, earlier arm) -> difference of the arm from the earlier arm, for all pairs of arms, corrected over all of them.
 
     All pairs have the same margin: that of `judge`, from the seeds of the first arm.
     """
-    if not values:
-        return {}
-    margin = _Margin(next(iter(values.values())), rule)
-    pairs = [(arm, against) for against, arm in combinations(values, 2)]
-    arms = [_PairedArm(arm, against, values[arm], values[against], margin, rule) for arm, against in pairs]
-    return dict(zip(pairs, _judge_all(arms), strict=True))
+    return _judged(values, [(arm, against) for against, arm in combinations(values, 2)], rule, items)
 
 
-def judge_family(pairs: Mapping[str, tuple[BySeed, BySeed]], rule: VerdictRule) -> dict[str, Difference]:
-    """Name of a pair -> difference of its second from its first table (seed -> metric), corrected over all pairs.
+@dataclass(frozen=True)
+class ItemScores:
+    """The metric of each item (a text, a pair, a window): arm -> seed -> scores. Every run is scored on the same items.
 
-    If only one side of a pair diverged in every seed, that side is worse.
+    The mean difference has two errors, that of few seeds and that of few items. More seeds reduce the first alone. A verdict
+    needs the test with the items as fixed too: with few seeds, the degrees of freedom that the items add would otherwise make
+    it easier to reach.
     """
-    arms = [
-        _PairedArm(name, "the first", second, first, _Margin(first, rule), rule, divergence_decides=True)
-        for name, (first, second) in pairs.items()
+
+    scores: Mapping[str, Mapping[int, np.ndarray]]
+    name: str = "items"
+
+    def scored(self, values: Values) -> Values:
+        """The values of the seeds whose items were scored, and of those that diverged."""
+        return {
+            arm: {seed: value for seed, value in by_seed.items() if seed in self.scores[arm] or math.isnan(value)}
+            for arm, by_seed in values.items()
+        }
+
+    def differences(self, arm: str, against: str, seeds: Sequence[int]) -> np.ndarray:
+        """The differences [seed, item] between two arms, without rounding errors."""
+        left, right = (np.stack([self.scores[name][seed] for seed in seeds]) for name in (arm, against))
+        return _exact_differences(left, right)[0]
+
+
+def _judged(
+    values: Values, pairs: Sequence[tuple[str, str]], rule: VerdictRule, items: ItemScores | None
+) -> dict[tuple[str, str], Difference]:
+    """The difference of each pair of arms, corrected over all pairs."""
+    if not pairs:
+        return {}
+    values = items.scored(values) if items else values
+    margin = _Margin(next(iter(values.values())), rule)
+    differences = _corrected([_Comparison(*pair, values, margin, rule) for pair in pairs])
+    if items:
+        differences = _corrected(
+            [_Comparison(*pair, values, margin, rule, items, fixed) for pair, fixed in zip(pairs, differences, strict=True)]
+        )
+    return dict(zip(pairs, differences, strict=True))
+
+
+def _corrected(comparisons: Sequence["_Comparison"]) -> list[Difference]:
+    # A comparison without a p-value still counts in the correction, because more seeds may give it one.
+    raw = np.array([comparison.p_values() for comparison in comparisons])
+    different, equivalent = map(np.ndarray.tolist, statistics.holm_over_arms(*raw.T))
+    return [
+        comparison.difference(len(comparisons), *p_values)
+        for comparison, *p_values in zip(comparisons, different, equivalent, strict=True)
     ]
-    return dict(zip(pairs, _judge_all(arms), strict=True))
-
-
-def _judge_all(arms: Sequence["_PairedArm"]) -> list[Difference]:
-    if not arms:
-        return []
-    # An arm without a p-value still counts in the correction, because more seeds may give it one.
-    raw = np.array([arm.sequential_p_values() for arm in arms])
-    different, equivalent = statistics.holm_over_arms(*np.where(np.isnan(raw), 1.0, raw).T)
-    return [arm.difference(len(arms), float(different[i]), float(equivalent[i])) for i, arm in enumerate(arms)]
 
 
 class _Margin:
@@ -158,183 +186,196 @@ class _Margin:
     An estimated margin also has degrees of freedom and the influence of each seed (`statistics.jackknife_deviation`).
     """
 
-    def __init__(self, first: Mapping[int, float], rule: VerdictRule) -> None:
+    def __init__(self, first: BySeed, rule: VerdictRule) -> None:
         seeds = [seed for seed in sorted(first) if math.isfinite(first[seed])]
         self.value = NAN if rule.margin is None else rule.margin
         self.degrees: float | None = None
-        self.influence: dict[int, float] = dict.fromkeys(seeds, 0.0)
+        self.influence: dict[int, float] = {}
         if rule.margin is None and len(seeds) > 1:
             deviation, degrees, influence = statistics.jackknife_deviation([first[seed] for seed in seeds])
             self.value, self.degrees = rule.spread * float(deviation), float(degrees)
             self.influence = dict(zip(seeds, map(float, influence), strict=True))
 
 
-class _PairedArm:
-    """An arm and the arm that it is compared with, `first`, paired by the seeds that have a finite value in both."""
+class _Comparison:
+    """An arm and the arm that it is compared with, paired by the seeds that have a finite value in both.
+
+    With `items` they are a sample too, and `fixed` is the difference with the items as fixed.
+    """
 
     def __init__(
         self,
         name: str,
         first: str,
-        values: BySeed,
-        first_values: BySeed,
+        values: Values,
         margin: _Margin,
         rule: VerdictRule,
-        divergence_decides: bool = False,
+        items: ItemScores | None = None,
+        fixed: Difference | None = None,
     ) -> None:
-        self.name, self.first, self.margin, self.rule = name, first, margin, rule
-        common = sorted(values.keys() & first_values.keys())
-        self.diverged = {
-            arm: [seed for seed in common if not math.isfinite(table[seed])]
-            for arm, table in ((name, values), (first, first_values))
-        }
-        self.divergence_word = _word_by_divergence(values, first_values) if divergence_decides else ""
-        self.seeds = [seed for seed in common if math.isfinite(values[seed]) and math.isfinite(first_values[seed])]
+        self.name, self.first, self.margin, self.rule, self.items, self.fixed = name, first, margin, rule, items, fixed
+        arms = {arm: values[arm] for arm in (name, first)}
+        trained = sorted(values[name].keys() & values[first].keys())
+        self.diverged = {arm: [s for s in trained if not math.isfinite(table[s])] for arm, table in arms.items()}
+        self.seeds = [seed for seed in trained if all(math.isfinite(table[seed]) for table in arms.values())]
         # A look is defined by the number of trained seeds, diverged ones included.
-        self.looks = sequential_tests.add_look(rule.looks, len(common)) if rule.looks else (len(common),)
-        self.trained = len(common)
-        self.differences = _paired_differences(
-            [values[seed] for seed in self.seeds], [first_values[seed] for seed in self.seeds]
-        )
-        self.mean = self.deviation = self.skewness = self.p = self.equivalence_p = NAN
-        self.pairs = len(self.differences)
-        self.strength = sequential_tests.strength(self.looks)
+        self.look = Look.at(rule.looks, len(trained))
+        self.differences = _paired_differences(*([table[seed] for seed in self.seeds] for table in arms.values()))
+        self.estimate: Estimate | None = None
+        if len(self.seeds) > 1 and items:
+            table = items.differences(name, first, self.seeds)
+            self.differences, self.estimate = table.mean(axis=1), estimates.from_units_and_items(table)
+        elif len(self.seeds) > 1:
+            self.estimate = estimates.from_units(self.differences)
+        self.p = self._difference_p()
+        self.equivalence_p = self._equivalence_p()
+
+    def _difference_p(self) -> float:
+        return NAN if self.estimate is None else self.estimate.p_different(self.look.strength)
+
+    def _equivalence_p(self) -> float:
+        if self.estimate is None:
+            return NAN
+        if self.margin.degrees is None:
+            return self.estimate.p_within(self.margin.value, self.look.strength)
+        margin = (self.margin.value, self.margin.degrees, statistics.correlation(self.differences, self._influence()))
+        sample, adjustment = self.estimate.sample, (self.estimate.skewness, self.look.strength)
+        return float(statistics.equivalence_p(*sample, *margin, *adjustment))
+
+    def _influence(self) -> list[float]:
         # A seed that diverged in the first arm of the study has no influence on the margin.
-        self.influence = [margin.influence.get(seed, 0.0) for seed in self.seeds]
-        if self.pairs > 1:
-            self.mean, self.deviation = map(float, statistics.moments(self.differences))
-            self.skewness = float(skewness.sample_skewness(self.differences))
-            sample, adjustment = (self.mean, self.deviation, self.pairs), (self.skewness, self.strength)
-            self.p = float(statistics.difference_p(*sample, *adjustment))
-            error_correlation = statistics.correlation(self.differences, self.influence)
-            margin_figures = (margin.value, margin.degrees, error_correlation)
-            self.equivalence_p = float(statistics.equivalence_p(*sample, *margin_figures, *adjustment))
-        elif self.pairs:
-            self.mean = float(self.differences[0])
+        return [self.margin.influence.get(seed, 0.0) for seed in self.seeds]
 
-    def sequential_p_values(self) -> tuple[float, float]:
-        """The p-values of the difference test and the equivalence test, adjusted for sequential looks."""
-        if self.pairs < 2:
-            return NAN, NAN
-        return (
-            float(sequential_tests.sequential_p(self.p, self.looks, self.trained)),
-            float(sequential_tests.sequential_p(self.equivalence_p, self.looks, self.trained, two_sided=False)),
-        )
+    def p_values(self) -> tuple[float, float]:
+        """The p-values of the difference test and the equivalence test, corrected for looks; 1 without two pairs."""
+        if self.estimate is None:
+            return 1.0, 1.0
+        return self.look.corrected(self.p), self.look.corrected(self.equivalence_p, two_sided=False)
 
-    def difference(self, arms: int, adjusted_p: float, equivalence_p: float) -> Difference:
-        """The result for this arm, from its corrected p-values and the number of comparisons."""
-        rule, margin = self.rule, self.margin.value
-        if self.divergence_word:
-            word = self.divergence_word
-            sentence = f"{self.name} is {word} than {self.first}: one of them diverged in every seed"
-            return Difference(self.pairs, NAN, NAN, NAN, NAN, 0.0, NAN, margin, NAN, word, None, NAN, sentence)
-        if self.pairs < 2:
-            sentence = self._too_few_pairs() + self._left_out()
-            undefined = (NAN, NAN, NAN, NAN, NAN, margin, NAN, UNDECIDED, None, NAN)
-            return Difference(self.pairs, self.mean, *undefined, sentence)
-        nominal = self._nominal_level(rule.alpha, self.trained)
-        sample = (self.mean, self.deviation, self.pairs)
-        low, high = map(float, statistics.interval(*sample, nominal, self.skewness, self.strength))
-        word = self._word(adjusted_p, equivalence_p)
-        level = rule.alpha / arms
-        more = self._more_seeds(level) if word == UNDECIDED else None
-        corrected = arms > 1 or len(self.looks) > 1
-        smallest_level = self._nominal_level(level, self.trained)
-        return Difference(
-            pairs=self.pairs,
-            mean=self.mean,
+    def difference(self, comparisons: int, adjusted_p: float, equivalence_p: float) -> Difference:
+        """The result, from the p-values that are corrected for the number of comparisons."""
+        rule, fixed, estimate = self.rule, self.fixed, self.estimate
+        if estimate is None:
+            return fixed or self._too_few_pairs()
+        _, deviation, pairs = estimate.sample
+        low, high = estimate.interval(self.look.level(rule.alpha), self.look.strength)
+        level = rule.alpha / comparisons
+        smallest = statistics.detectable_difference(deviation, pairs, self.look.level(level), self.look.strength)
+        p = self.p
+        if fixed:
+            adjusted_p, equivalence_p = max(adjusted_p, fixed.adjusted_p), max(equivalence_p, fixed.equivalence_p)
+            low, high, p, smallest = (
+                min(low, fixed.low),
+                max(high, fixed.high),
+                max(p, fixed.p),
+                max(smallest, fixed.smallest),
+            )
+        word = self._word(estimate, adjusted_p, equivalence_p)
+        difference = Difference(
+            pairs=estimate.units,
+            mean=estimate.mean,
             low=low,
             high=high,
-            p=self.p,
+            p=p,
             adjusted_p=adjusted_p,
-            effect=statistics.effect_size(self.mean, self.deviation, self.pairs),
-            margin=margin,
+            effect=fixed.effect if fixed else statistics.effect_size(*estimate.sample),
+            margin=self.margin.value,
             equivalence_p=equivalence_p,
             word=word,
-            more_seeds=more,
-            smallest=statistics.detectable_difference(self.deviation, self.pairs, smallest_level, self.strength),
-            sentence=self._sentence(word, (low, high), adjusted_p, equivalence_p, more, corrected) + self._left_out(),
-            fragile=self._fragile(word, arms, adjusted_p, equivalence_p),
+            more_seeds=self._more_seeds(estimate, level) if word == UNDECIDED else None,
+            smallest=smallest,
+            sentence="",
+            fragile=self._fragile(word, comparisons, adjusted_p, equivalence_p),
         )
+        corrected = comparisons > 1 or len(self.look.looks) > 1
+        return replace(difference, sentence=self._sentence(difference, estimate, corrected) + self._left_out())
 
-    def _word(self, adjusted_p: float, equivalence_p: float) -> str:
-        alpha = self.rule.alpha
-        outcome = statistics.outcome(adjusted_p, equivalence_p, alpha, alpha)
+    def _word(self, estimate: Estimate, adjusted_p: float, equivalence_p: float) -> str:
+        outcome = statistics.outcome(adjusted_p, equivalence_p, self.rule.alpha, self.rule.alpha)
         if outcome == statistics.DIFFERENT:
-            return BETTER if (self.mean > 0) == self.rule.higher_is_better else WORSE
+            return BETTER if (estimate.mean > 0) == self.rule.higher_is_better else WORSE
         return NO_DIFFERENCE if outcome == statistics.EQUIVALENT else UNDECIDED
 
-    def _fragile(self, word: str, arms: int, adjusted_p: float, equivalence_p: float) -> int | None:
-        """The seed that decides, if the p-values of the other arms stay what they are."""
-        if word == UNDECIDED or len(self.looks) > 1 or self.pairs > FRAGILE_PAIRS:
+    def _fragile(self, word: str, comparisons: int, adjusted_p: float, equivalence_p: float) -> int | None:
+        """The seed that decides, if the p-values of the other comparisons stay what they are."""
+        if self.fixed:
+            return self.fixed.fragile if word == self.fixed.word else None
+        if word == UNDECIDED or len(self.look.looks) > 1 or len(self.seeds) > FRAGILE_PAIRS:
             return None
         corrections = [
-            adjusted / p if p > 0 else arms for adjusted, p in ((adjusted_p, self.p), (equivalence_p, self.equivalence_p))
+            adjusted / p if p > 0 else comparisons
+            for adjusted, p in ((adjusted_p, self.p), (equivalence_p, self.equivalence_p))
         ]
         levels = (self.rule.alpha / max(corrections[0], 1.0), self.rule.alpha / max(corrections[1], 1.0))
-        margin = (self.margin.value, levels, self.margin.degrees, self.influence)
+        margin = (self.margin.value, levels, self.margin.degrees, self._influence())
         index = statistics.one_seed_decides(self.differences, *margin)
         return None if index is None else self.seeds[index]
 
-    def _nominal_level(self, level: float, seeds: int, two_sided: bool = True) -> float:
-        return sequential_tests.nominal_level(level, self.looks, seeds, two_sided)
+    def _more_seeds(self, estimate: Estimate, level: float) -> int | None:
+        """How many more seeds give one of the two tests sufficient power, if the truth is what was observed so far.
 
-    def _more_seeds(self, level: float) -> int | None:
-        """How many more seeds give one of the two tests sufficient power, if the truth is what was observed so far."""
+        None if no number would.
+        """
+        margin = self.margin
 
         def power(seeds: int) -> float:
-            difference_level = self._nominal_level(level, seeds)
-            effect = self.mean / self.deviation
-            difference = statistics.difference_power(effect, seeds, difference_level, self.strength)
-            if not self.margin.value > 0:
+            mean, deviation, pairs = estimate.sample_of(seeds)
+            if deviation == 0:
+                return 1.0
+            strength = self.look.strength
+            difference = statistics.difference_power(mean / deviation, pairs, self.look.level(level, seeds), strength)
+            if not margin.value > 0:
                 return difference
-            equivalence_level = self._nominal_level(level, seeds, two_sided=False)
-            sample = (self.mean, self.deviation, seeds, self.margin.value)
-            estimated = self.margin.degrees is not None
-            equivalence = statistics.equivalence_power(*sample, equivalence_level, estimated, self.strength)
-            return max(difference, equivalence)
+            one_sided = self.look.level(level, seeds, two_sided=False)
+            sample = (mean, deviation, pairs, margin.value)
+            return max(difference, statistics.equivalence_power(*sample, one_sided, margin.degrees is not None, strength))
 
-        needed = statistics.seeds_needed(power, self.pairs)
-        return None if needed is None else needed - self.pairs
+        needed = statistics.seeds_needed(power, estimate.units)
+        return None if needed is None else needed - estimate.units
 
-    def _sentence(
-        self,
-        word: str,
-        ends: tuple[float, float],
-        adjusted_p: float,
-        equivalence_p: float,
-        more: int | None,
-        corrected: bool,
-    ) -> str:
-        sign = -1 if word in (BETTER, WORSE) and self.mean < 0 else 1
-        half_width = (ends[1] - ends[0]) / 2
-        low, size, high = (
-            rounded(sign * end, half_width) for end in (ends[(1 - sign) // 2], self.mean, ends[(1 + sign) // 2])
-        )
-        interval = f"{100 * (1 - self.rule.alpha):.4g} % interval {low} to {high}"
-        p_value = _p_value(equivalence_p if word == NO_DIFFERENCE else adjusted_p, corrected)
-        margin = rounded(self.margin.value, self.margin.value) if self.rule.margin is None else f"{self.rule.margin:.3g}"
+    def _sentence(self, difference: Difference, estimate: Estimate, corrected: bool) -> str:
+        rule, word = self.rule, difference.word
+        sign = -1 if word in (BETTER, WORSE) and difference.mean < 0 else 1
+        ends = sorted((sign * difference.low, sign * difference.high))
+        half_width = (difference.high - difference.low) / 2
+        low, size, high = (rounded(value, half_width) for value in (ends[0], sign * difference.mean, ends[1]))
+        interval = f"{100 * (1 - rule.alpha):.4g} % interval {low} to {high}"
+        p_value = _p_value(difference.equivalence_p if word == NO_DIFFERENCE else difference.adjusted_p, corrected)
+        over, joint = "", ","
+        if self.items:
+            over, joint = f", over {difference.pairs} seeds and {estimate.items:,} {self.items.name}", ";"
         if word == UNDECIDED:
             undecided = f"{self.name} is undecided against {self.first}: the difference is {size} ({interval}; {p_value})"
-            if not more:
-                return f"{undecided}, {statistics.MAX_SEEDS:,} seeds would not settle it"
-            if self.pairs < FEWEST_SEEDS:
-                return undecided
-            return f"{undecided}, about {about(more)} more {'seed' if more == 1 else 'seeds'} would settle it"
+            outlook = self._outlook(difference)
+            return f"{undecided}{over}{outlook and f'{joint} {outlook}'}"
         if word == NO_DIFFERENCE:
-            if self.deviation == 0 and self.mean == 0:
-                return f"{self.name}: no difference from {self.first} at all, the same value in each of {self.pairs} seeds"
-            spread = self.rule.spread
-            deviations = "one standard deviation" if spread == 1 else f"{spread:g} standard deviations"
-            source = f"{deviations} between its seeds; " if self.rule.margin is None else ""
-            certain = ", certain but too small to matter" if adjusted_p <= self.rule.alpha else ""
+            if difference.low == difference.high == 0:
+                same = f"the same value in each of {difference.pairs} seeds"
+                return f"{self.name}: no difference from {self.first} at all, {same}{over}"
+            deviations = "one standard deviation" if rule.spread == 1 else f"{rule.spread:g} standard deviations"
+            source = f"{deviations} between its seeds; " if rule.margin is None else ""
+            margin = rounded(self.margin.value, self.margin.value) if rule.margin is None else f"{rule.margin:.3g}"
+            certain = ", certain but too small to matter" if difference.adjusted_p <= rule.alpha else ""
             details = f"{source}the difference is {size}{certain}, {interval}; {p_value}"
-            return f"{self.name}: no difference from {self.first} larger than {margin} ({details})"
-        return f"{self.name} is {word} than {self.first} by {size} ({interval}; {p_value})"
+            return f"{self.name}: no difference from {self.first} larger than {margin} ({details}){over}"
+        return f"{self.name} is {word} than {self.first} by {size} ({interval}; {p_value}){over}"
 
-    def _too_few_pairs(self) -> str:
-        count = "only one seed has" if self.pairs else "no seed has"
-        return f"{self.name} is undecided against {self.first}: {count} a value in both, but a paired test needs 2"
+    def _outlook(self, undecided: Difference) -> str:
+        """The number of seeds that would settle it, if that many are worth naming."""
+        more = undecided.more_seeds
+        if more and undecided.pairs < FEWEST_SEEDS:
+            return ""
+        if more:
+            return f"about {about(more)} more {'seed' if more == 1 else 'seeds'} would settle it"
+        if self.items:
+            return f"more seeds alone would not settle it, because the {self.items.name} are too few"
+        return f"{statistics.MAX_SEEDS:,} seeds would not settle it"
+
+    def _too_few_pairs(self) -> Difference:
+        count, mean = ("only one seed has", float(self.differences[0])) if self.seeds else ("no seed has", NAN)
+        sentence = f"{self.name} is undecided against {self.first}: {count} a value in both, but a paired test needs 2"
+        undefined = (NAN, NAN, NAN, NAN, NAN, self.margin.value, NAN, UNDECIDED, None, NAN)
+        return Difference(len(self.seeds), mean, *undefined, sentence + self._left_out())
 
     def _left_out(self) -> str:
         lists = [
@@ -345,20 +386,17 @@ class _PairedArm:
         return f"; left out because they diverged: {', '.join(lists)}" if lists else ""
 
 
-def _word_by_divergence(values: BySeed, first_values: BySeed) -> str:
-    """The verdict if exactly one side diverged in every seed; empty otherwise."""
-    has_finite = [any(map(math.isfinite, side.values())) for side in (values, first_values)]
-    if not values or not first_values or has_finite[0] == has_finite[1]:
-        return ""
-    return BETTER if has_finite[0] else WORSE
-
-
 def _paired_differences(values: Sequence[float], first_values: Sequence[float]) -> np.ndarray:
-    """The differences without rounding errors: arms that are equal, or differ by a constant, give constant differences."""
-    left, right = np.array(values, dtype=float), np.array(first_values, dtype=float)
+    """The differences of arms that are equal, or differ by a constant, are constant."""
+    differences, rounding = _exact_differences(np.array(values, dtype=float), np.array(first_values, dtype=float))
+    constant = len(differences) and np.ptp(differences) <= rounding
+    return np.full_like(differences, differences[0]) if constant else differences
+
+
+def _exact_differences(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:
+    """The differences, where those that are errors of rounding are 0, and the largest error of rounding."""
     rounding = 4 * np.finfo(float).eps * max(np.abs(left).max(initial=0.0), np.abs(right).max(initial=0.0))
-    differences = np.where(np.abs(left - right) <= rounding, 0.0, left - right)
-    return np.full_like(differences, differences[0]) if len(left) and np.ptp(differences) <= rounding else differences
+    return np.where(np.abs(left - right) <= rounding, 0.0, left - right), rounding
 
 
 def _p_value(p: float, corrected: bool) -> str:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
 
-from glasshouse.studies.item_verdicts import Items, Values, judge_with_items
-from glasshouse.verdicts.verdict import VerdictRule, judge
+from glasshouse.verdicts.verdict import ItemScores, Values, VerdictRule, judge
 
 NOBODY = VerdictRule()
+Items = dict[str, dict[int, np.ndarray]]
 
 
 def means(items: Items) -> Values:
@@ -32,7 +32,7 @@ def drawn(
 
 
 def judged(items: Items, rule: VerdictRule = NOBODY):
-    return judge_with_items(means(items), items, rule, "texts")["b"]
+    return judge(means(items), rule, ItemScores(items, "texts"))["b"]
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_arms_and_looks_are_corrected_for():
     two = drawn(generator, 8, 50, effect=0.1, arm_by_item=0.2)
     three = {**two, "c": drawn(generator, 8, 50, arm_by_item=0.2)["b"]}
     one = judged(two)
-    of_three = judge_with_items(means(three), three, NOBODY, "texts")
+    of_three = judge(means(three), NOBODY, ItemScores(three, "texts"))
     assert of_three["b"].p == one.p
     assert of_three["b"].adjusted_p > one.adjusted_p
     sequential = judged(two, VerdictRule(looks=(4, 8, 12)))
@@ -114,13 +114,13 @@ def test_diverged_and_unscored_seeds_are_left_out():
     values = {arm: dict(rows) for arm, rows in means(items).items()}
     values["b"][3] = math.nan
     del items["b"][3]
-    difference = judge_with_items(values, items, NOBODY, "texts")["b"]
+    difference = judge(values, NOBODY, ItemScores(items, "texts"))["b"]
     assert difference.pairs == 4
-    assert "left out because a run diverged: seed 3" in difference.sentence
+    assert "left out because they diverged: seed 3 of b" in difference.sentence
     del items["b"][4]
-    assert judge_with_items(values, items, NOBODY, "texts")["b"].pairs == 3
+    assert judge(values, NOBODY, ItemScores(items, "texts"))["b"].pairs == 3
     for seed in (1, 2):
         del items["b"][seed]
-    too_few = judge_with_items(values, items, NOBODY, "texts")["b"]
+    too_few = judge(values, NOBODY, ItemScores(items, "texts"))["b"]
     assert too_few.word == "undecided"
-    assert judge_with_items({"a": values["a"]}, items, NOBODY, "texts") == {}
+    assert judge({"a": values["a"]}, NOBODY, ItemScores(items, "texts")) == {}
