@@ -134,8 +134,8 @@ class ItemScores:
     """The metric of each item (a text, a pair, a window): arm -> seed -> scores. Every run is scored on the same items.
 
     The mean difference has two errors, that of few seeds and that of few items. More seeds reduce the first alone. A verdict
-    needs the test with the items as fixed too: with few seeds, the degrees of freedom that the items add would otherwise make
-    it easier to reach.
+    also needs the test with the items as fixed: with few seeds, the degrees of freedom that the items add would otherwise
+    make it easier to reach.
     """
 
     scores: Mapping[str, Mapping[int, np.ndarray]]
@@ -264,12 +264,8 @@ class _Comparison:
         p = self.p
         if fixed:
             adjusted_p, equivalence_p = max(adjusted_p, fixed.adjusted_p), max(equivalence_p, fixed.equivalence_p)
-            low, high, p, smallest = (
-                min(low, fixed.low),
-                max(high, fixed.high),
-                max(p, fixed.p),
-                max(smallest, fixed.smallest),
-            )
+            low, high = min(low, fixed.low), max(high, fixed.high)
+            p, smallest = max(p, fixed.p), max(smallest, fixed.smallest)
         word = self._word(estimate, adjusted_p, equivalence_p)
         difference = Difference(
             pairs=estimate.units,
