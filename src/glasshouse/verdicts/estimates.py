@@ -6,7 +6,6 @@ are adjusted for skewness (verdicts/skewness.py).
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,15 +85,15 @@ class Estimate:
         return self.mean - float(below) * self.error, self.mean + float(above) * self.error
 
 
-def from_units(values: Sequence[float]) -> Estimate:
+def from_units(values: ArrayLike) -> Estimate:
     """The mean over units. All values must be finite; one value has no standard error."""
     numbers = _finite(values)
-    if len(numbers) == 1:
+    count = len(numbers)
+    if count == 1:
         return Estimate(float(numbers[0]), NAN, NAN, 1)
-    mean, deviation = statistics.moments(numbers)
+    mean, deviation = map(float, statistics.moments(numbers))
     skew = float(skewness.sample_skewness(numbers))
-    count, deviation = len(numbers), float(deviation)
-    return Estimate(float(mean), deviation / math.sqrt(count), count - 1.0, count, 0, skew, deviation)
+    return Estimate(mean, deviation / math.sqrt(count), count - 1.0, count, 0, skew, deviation)
 
 
 def from_units_and_items(values: ArrayLike) -> Estimate:
