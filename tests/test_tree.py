@@ -40,6 +40,7 @@ CROSS_CUTTING = {
     "how_to/test_how_to.py",
     "interop/architectures/test_round_trip.py",
     "interop/test_task_exports.py",
+    "verdicts/test_item_verdicts.py",
     "verdicts/test_verdict_error_rates.py",
     "pages/test_accessibility.py",
     "pages/test_browser.py",
