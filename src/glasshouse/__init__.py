@@ -122,18 +122,13 @@ if TYPE_CHECKING:
         sweep,
         try_claim,
     )
-    from glasshouse.api.submission import (
-        Submission,
-        on_slurm,
-        submit_resume,
-        submit_training,
-        train_task,
-        training_script,
-    )
+    from glasshouse.api.submission import train_task, training_script
     from glasshouse.api.training import DEMO, plan, replay, resume, run_as_rank, spec_of, train, train_replicas
     from glasshouse.certificates.checks import Check
     from glasshouse.generation.text_stream import Completion
+    from glasshouse.launching.cluster_settings import Slurm
     from glasshouse.launching.job_status import JobStatus
+    from glasshouse.launching.submission import Submission
     from glasshouse.results.claim import Case
     from glasshouse.runs.run import Run, Translation
     from glasshouse.specs.errors import GlasshouseError
@@ -247,18 +242,13 @@ _EXPORTS = {
         "sweep",
         "try_claim",
     ),
-    "api.submission": (
-        "Submission",
-        "on_slurm",
-        "submit_resume",
-        "submit_training",
-        "train_task",
-        "training_script",
-    ),
+    "api.submission": ("train_task", "training_script"),
     "api.training": ("DEMO", "plan", "replay", "resume", "run_as_rank", "spec_of", "train", "train_replicas"),
     "certificates.checks": ("Check",),
     "generation.text_stream": ("Completion",),
+    "launching.cluster_settings": ("Slurm",),
     "launching.job_status": ("JobStatus",),
+    "launching.submission": ("Submission",),
     "results.claim": ("Case",),
     "runs.run": ("Run", "Translation"),
     "specs.errors": ("GlasshouseError",),
@@ -282,6 +272,7 @@ __all__ = [
     "LookedAtData",
     "Plan",
     "Run",
+    "Slurm",
     "SpeedMeasurement",
     "Study",
     "Submission",
@@ -333,7 +324,6 @@ __all__ = [
     "look_at_data",
     "measure_steps",
     "metrics_of",
-    "on_slurm",
     "open_browser",
     "open_chat",
     "open_grid",
@@ -384,8 +374,6 @@ __all__ = [
     "spec_of",
     "studies_folder",
     "submit_preparation",
-    "submit_resume",
-    "submit_training",
     "suggestions",
     "sweep",
     "train",

@@ -8,7 +8,8 @@ from glasshouse.records import run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs import spec_files
 from glasshouse.studies import arms, study_folder
-from glasshouse.studies.study_folder import Design, PlannedArm, Question, StudyFolder
+from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
+from glasshouse.studies.study_options import Question
 from glasshouse.verdicts.verdict import VerdictRule
 
 PLAN = {"parameters": {"all": 10}, "steps": 20, "tokens": 1280, "flops": 5, "seconds": 1.0, "memory": {"weights": 40}}
@@ -24,7 +25,7 @@ def planned_arms(*words: str) -> tuple[PlannedArm, ...]:
 
 def make_design(*words: str, **changes: object) -> Design:
     """A design with three seeds; `changes` replace its fields."""
-    question = Question("compare", ("demo-lm", *words))
+    question = Question(kind="compare", words=("demo-lm", *words))
     design = Design(1.7e9, question, planned_arms(*words), (0, 1, 2), "validation.loss", VerdictRule())
     return replace(design, **changes)
 

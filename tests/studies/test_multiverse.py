@@ -6,7 +6,7 @@ import pytest
 
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies import arms, multiverse, study_folder, study_results
-from glasshouse.studies.study_folder import Question
+from glasshouse.studies.study_options import Question
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, planned_arms, write_study
 
@@ -16,7 +16,9 @@ UNDECIDED = {"layer": [3.0, 3.1, 3.2], "rms": [2.0, 3.9, 3.3]}
 
 
 def found(*words: str, tune: str | None = None) -> list[multiverse.Universe]:
-    return multiverse.universes(Question("compare", words, tune=tune), arms.expand(arms.parse(("demo-lm", *words))))
+    return multiverse.universes(
+        Question(kind="compare", words=words, tune=tune), arms.expand(arms.parse(("demo-lm", *words)))
+    )
 
 
 def test_the_study_itself_comes_first():
@@ -52,13 +54,13 @@ def test_what_varies_between_the_arms_is_no_choice():
 
 def test_a_multiverse_that_cannot_be_is_refused():
     variants = arms.expand(arms.parse(("demo-lm", NORMS)))
-    multiverse.check(Question("compare", ()), variants)
-    multiverse.check(Question("compare", (), tune="training.learning_rate=1,2"), variants)
+    multiverse.check(Question(kind="compare", words=()), variants)
+    multiverse.check(Question(kind="compare", words=(), tune="training.learning_rate=1,2"), variants)
     with refused(SpecError, "training.weight_decay"):
-        multiverse.check(Question("compare", (), tune="training.weight_decay=0,0.1"), variants)
+        multiverse.check(Question(kind="compare", words=(), tune="training.weight_decay=0,0.1"), variants)
     grid = ("training.learning_rate=1e-3,1e-2", "model.initialisation=0.5,1")
     with refused(SpecError):
-        multiverse.check(Question("compare", ()), arms.expand(arms.parse(("demo-lm", *grid))))
+        multiverse.check(Question(kind="compare", words=()), arms.expand(arms.parse(("demo-lm", *grid))))
 
 
 def test_the_cost_counts_all_runs():
@@ -66,7 +68,7 @@ def test_the_cost_counts_all_runs():
     others = [universe for universe in found(NORMS) if not universe.main]
     text = multiverse.cost(design, others, tuning_runs=20)
     assert "3 more studies with 18 runs and 40 tuning runs, about 58 s" in text
-    sequential = replace(design, question=replace(design.question, batch=4, most=10))
+    sequential = replace(design, question=replace(design.question, until_decided=True, batch=4, max_seeds=10))
     assert "up to 60 runs" in multiverse.cost(sequential, others, 20)
 
 
@@ -75,7 +77,9 @@ def test_the_arms_of_a_universe_have_its_changes():
     changed = multiverse.variants_of(found(NORMS)[1], variants)
     assert [variant.spec.model.initialisation for variant in changed] == [1.0, 1.0]
     assert [variant.name for variant in changed] == ["layer", "rms"]
-    question = multiverse.question_of(found(NORMS)[2], Question("compare", (), batch=4, most=8, items=True))
+    question = multiverse.question_of(
+        found(NORMS)[2], Question(kind="compare", words=(), until_decided=True, batch=4, max_seeds=8, items=True)
+    )
     assert (question.tune, question.looks, question.items) == ("training.learning_rate", (), True)
 
 

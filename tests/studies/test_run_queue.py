@@ -1,11 +1,11 @@
 """The queue of runs: which runs train together."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-import pytest
-
+from glasshouse.launching.submission import Submission
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.studies import arms, run_queue
@@ -53,25 +53,17 @@ def test_a_run_that_branches_is_in_the_task_of_its_source() -> None:
 
 
 def test_runs_may_be_trained_elsewhere(tmp_path: Path) -> None:
-    class Handed(Exception):
-        pass
+    submitted = Submission()
 
-    class Handing:
+    class Handing(run_queue.Local):
         tasks: ClassVar[list[run_queue.RunTask]] = []
 
-        def plan(self, study: str) -> None:
-            raise AssertionError
-
-        def measure(self, name: str) -> None:
-            raise AssertionError
-
-        def train(self, folder: Path, tasks: list[run_queue.RunTask]) -> None:
+        def train(self, folder: Path, tasks: Sequence[run_queue.RunTask]) -> Submission:
             self.tasks.extend(tasks)
-            raise Handed
+            return submitted
 
     queue = queue_of("demo-lm", "model.norm=layer,rms", seeds=2, replicas=2)
-    with pytest.raises(Handed), run_queue.trained_elsewhere(Handing()):
-        run_queue.run_all(queue, "cpu", tmp_path, "a study")
+    assert run_queue.run_all(queue, Handing("cpu"), tmp_path, "a study") is submitted
     assert Handing.tasks == [[queue[::2]], [queue[1::2]]]
     assert not queue[0].run.path.exists(), "a folder is created when its task is written"
     written = [run_queue.write_task(task) for task in Handing.tasks]
@@ -87,5 +79,5 @@ def test_what_a_kill_left_of_a_checkpoint_of_an_ended_run_is_deleted(tmp_path: P
     left = queued.run.checkpoints / ".step-00000004.host.99999999.tmp"
     left.mkdir(parents=True)
     (left / "model.safetensors").write_bytes(b"half")
-    run_queue.run_all([queued], "cpu", tmp_path, "a study")
+    run_queue.run_all([queued], run_queue.Local("cpu"), tmp_path, "a study")
     assert not left.exists()

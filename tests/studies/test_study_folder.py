@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from glasshouse.results.study import StudyRegistration
 from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.studies import study_folder
-from glasshouse.studies.study_folder import Design, Question, StudyFolder, Tuning
+from glasshouse.studies.study_folder import Design, StudyFolder, Tuning
+from glasshouse.studies.study_options import Question
 from glasshouse.verdicts.verdict import VerdictRule
 from tests.refusals import refused
 from tests.studies.example_studies import make_design
@@ -71,10 +72,19 @@ def test_the_command_line_reproduces_the_study() -> None:
     assert design.command("x") == (
         "glasshouse compare demo-lm model.norm=layer,rms 'data.files=[my text.txt]' --seeds 3 --name x"
     )
-    question = Question("compare", ("a", "b"), "test.loss", "flops", "training.clip=1,2", 0.01, 0.5, 4, 32)
+    question = Question(
+        kind="compare",
+        words=("a", "b"),
+        metric="test.loss",
+        match="flops",
+        tune="training.clip=1,2",
+        alpha=0.01,
+        margin=0.5,
+        until_decided=True,
+    )
     assert replace(design, question=question).command("x") == (
         "glasshouse compare a b --metric test.loss --match flops --tune training.clip=1,2 --alpha 0.01 --margin 0.5 "
-        "--until-decided --batch 4 --max-seeds 32 --name x"
+        "--until-decided --name x"
     )
     precise = replace(question, alpha=0.0123456789, margin=1e-7 / 3)
     command = replace(design, question=precise, replicas="off").command("x")
@@ -87,20 +97,20 @@ def test_the_command_line_reproduces_the_study() -> None:
         registration=StudyRegistration(1.0, ""),
         multiverse=True,
     )
-    assert checked.command("x").endswith("--seeds 3 --items --register --multiverse --name x")
+    assert checked.command("x").endswith("--items --seeds 3 --register --multiverse --name x")
     replication = replace(checked, replicates="norms", seeds=(8, 9))
     expected = "glasshouse compare --replicate norms --seeds 8,9 --register --multiverse --name y"
     assert replication.command("y") == expected
 
 
 def test_looks_are_fixed_beforehand() -> None:
-    assert Question("compare", (), batch=4, most=16).looks == (4, 8, 12, 16)
-    assert Question("compare", (), batch=4, most=10).looks == (4, 8, 10)
-    assert Question("compare", (), batch=4, most=4).looks == (4,)
-    assert Question("compare", ()).looks == ()
+    assert Question(kind="compare", words=(), until_decided=True, batch=4, max_seeds=16).looks == (4, 8, 12, 16)
+    assert Question(kind="compare", words=(), until_decided=True, batch=4, max_seeds=10).looks == (4, 8, 10)
+    assert Question(kind="compare", words=(), until_decided=True, batch=4, max_seeds=4).looks == (4,)
+    assert Question(kind="compare", words=()).looks == ()
     design = make_design("model.norm=layer,rms", seeds=(5, 6, 7, 8))
     assert design.planned_seeds == (5, 6, 7, 8)
-    growing = replace(design, question=replace(design.question, batch=4, most=6))
+    growing = replace(design, question=replace(design.question, until_decided=True, batch=4, max_seeds=6))
     assert growing.planned_seeds == (5, 6, 7, 8, 9, 10)
 
 

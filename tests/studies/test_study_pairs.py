@@ -8,7 +8,7 @@ import numpy as np
 import glasshouse
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies import study_folder, study_pairs, study_registration, study_results, study_values
-from glasshouse.studies.study_folder import Question
+from glasshouse.studies.study_options import Question
 from glasshouse.verdicts.verdict import ItemScores, judge, judge_pairs
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, write_study
@@ -94,5 +94,5 @@ def test_a_question_with_all_pairs_keeps_its_flag() -> None:
     design = replace(make_design(POSITIONS), all_pairs=True)
     study = study_folder.create(design, "kept")
     assert study.design().all_pairs
-    sweep = replace(design, question=Question("sweep", design.question.words))
+    sweep = replace(design, question=Question(kind="sweep", words=design.question.words))
     assert "--all-pairs" not in sweep.command("kept"), "sweep has no such option"

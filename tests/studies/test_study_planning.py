@@ -8,7 +8,8 @@ import pytest
 
 from glasshouse.studies import arms, study_planning
 from glasshouse.studies.matching import MatchedArms
-from glasshouse.studies.study_folder import Design, Question
+from glasshouse.studies.study_folder import Design
+from glasshouse.studies.study_options import Question
 from glasshouse.training import cost_plan
 from tests.training import small_runs
 
@@ -16,14 +17,15 @@ from tests.training import small_runs
 @pytest.mark.parametrize(("field", "same"), [("training.batch=4,8", False), ("model.layers=1,2", True)])
 def test_the_note_on_batches_follows_the_specs(match: Callable[..., MatchedArms], field: str, same: bool) -> None:
     """The specs decide, because recipes may differ in fields that the command does not vary."""
-    notes = list(study_planning._notes(Question("compare", ()), "validation.loss", match("steps", field).jobs, []))
+    question = Question(kind="compare", words=())
+    notes = list(study_planning._notes(question, "validation.loss", match("steps", field).jobs, []))
     assert ("arms of one seed read the same batches in the same order" in notes) == same
     assert any("the arms read different batches" in note for note in notes) != same
 
 
 def plan(text: Path, *words: str, shortens_interval: bool = True) -> Design:
     small = [word for word in small_runs.DEMO if not word.startswith("evaluation.every")]
-    question = Question("compare", ("demo-lm", *small, f"data.files={text}", *words))
+    question = Question(kind="compare", words=("demo-lm", *small, f"data.files={text}", *words))
     variants = arms.expand(arms.parse(question.words))
     return study_planning.make_design(question, variants, (0, 1), "cpu", "off", None, shortens_interval=shortens_interval)
 

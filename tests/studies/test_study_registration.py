@@ -6,7 +6,8 @@ import pytest
 
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_folder, study_registration
-from glasshouse.studies.study_folder import Design, Question, Tuning
+from glasshouse.studies.study_folder import Design, Tuning
+from glasshouse.studies.study_options import Question
 from glasshouse.verdicts.verdict import VerdictRule
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, planned_arms
@@ -22,7 +23,7 @@ def plan() -> Design:
 @pytest.mark.parametrize(
     "changed",
     [
-        replace(plan(), question=Question("compare", ("demo-lm", "model.norm=layer,rms", "model.width=64"))),
+        replace(plan(), question=Question(kind="compare", words=("demo-lm", "model.norm=layer,rms", "model.width=64"))),
         replace(plan(), question=replace(plan().question, items=True)),
         replace(plan(), question=replace(plan().question, match="flops")),
         make_design(NORMS, "training.steps=7", question=plan().question, tuning=TUNING),
@@ -54,7 +55,7 @@ def test_the_digest_does_not_change_while_the_study_runs() -> None:
     )
     later = replace(design, tuning=tuned, arms=specs, notes=("a note",), finished=True, judged=(2,), created=1.0)
     assert study_registration.digest(later) == study_registration.digest(design)
-    growing = replace(design, question=replace(design.question, batch=2, most=6), seeds=(0, 1))
+    growing = replace(design, question=replace(design.question, until_decided=True, batch=2, max_seeds=6), seeds=(0, 1))
     assert study_registration.digest(replace(growing, seeds=(0, 1, 2, 3))) == study_registration.digest(growing)
 
 

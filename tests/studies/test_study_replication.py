@@ -28,7 +28,9 @@ def test_the_seeds_are_those_that_no_study_of_the_question_has_used() -> None:
 
 def test_a_sequential_study_reserves_all_the_seeds_of_its_looks() -> None:
     design = make_design(NORMS, seeds=(0, 1, 2, 3))
-    original = study_folder.create(replace(design, question=replace(design.question, batch=4, most=10)), "norms")
+    original = study_folder.create(
+        replace(design, question=replace(design.question, until_decided=True, batch=4, max_seeds=10)), "norms"
+    )
     assert study_replication.fresh_seeds(original, None) == (10, 11, 12, 13)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import arms, study_folder
-from glasshouse.studies.study_folder import Design, Question
+from glasshouse.studies.study_folder import Design
+from glasshouse.studies.study_options import Question, StudyOptions
 from glasshouse.studies.study_request import StudyRequest
 from tests.refusals import refused
 from tests.studies.example_studies import make_design
@@ -16,9 +17,13 @@ from tests.studies.example_studies import make_design
 NORMS = "model.norm=layer,rms"
 
 
+def asked(**changes: Any) -> Question:
+    return Question(kind="compare", words=("demo-lm", NORMS), **changes)
+
+
 def request_for(design: Design, **changes: Any) -> StudyRequest:
     variants = arms.expand(arms.parse(("demo-lm", NORMS)))
-    request = StudyRequest(design.question, variants, design.seeds, design.tuning, None, "norms", Path("studies"))
+    request = StudyRequest(design.question, StudyOptions(), variants, design.seeds, design.tuning, "norms", Path("studies"))
     return replace(request, **changes)
 
 
@@ -44,9 +49,9 @@ def test_a_study_whose_range_was_written_in_two_ways_is_continued():
 @pytest.mark.parametrize(
     ("changes", "value"),
     [
-        ({"question": Question("compare", ("demo-lm", NORMS), items=True)}, "items"),
-        ({"question": Question("compare", ("demo-lm", NORMS), alpha=0.01)}, "alpha"),
-        ({"question": Question("compare", ("demo-lm", NORMS), batch=4, most=8)}, "batch"),
+        ({"question": asked(items=True)}, "items"),
+        ({"question": asked(alpha=0.01)}, "alpha"),
+        ({"question": asked(until_decided=True)}, "until-decided"),
         ({"variants": arms.expand(arms.parse(("demo-lm", NORMS, "training.steps=7")))}, "training.steps"),
         ({"replicates": "another"}, "replication"),
     ],
@@ -56,13 +61,13 @@ def test_another_question_has_another_study(changes, value):
     study_folder.create(design, "norms")
     assert request_for(design, **changes).find() == (None, "norms-2")
     with refused(RunError, "norms", value):
-        request_for(design, name="norms", **changes).find()
+        request_for(design, options=StudyOptions(name="norms"), **changes).find()
 
 
 def test_a_replication_does_not_answer_the_question_of_its_original():
     study_folder.create(make_design(NORMS, replicates="gone"), "norms")
     with refused(RunError, "replication of gone"):
-        request_for(make_design(NORMS), name="norms").find()
+        request_for(make_design(NORMS), options=StudyOptions(name="norms")).find()
     (Path("studies") / "folder").mkdir()
     with refused(RunError, "not a study"):
-        request_for(make_design(NORMS), name="folder").find()
+        request_for(make_design(NORMS), options=StudyOptions(name="folder")).find()

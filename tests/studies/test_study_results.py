@@ -10,7 +10,7 @@ from glasshouse.pages import page_links
 from glasshouse.results.index import PageLink
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import page_index, study_folder, study_results, study_values
-from glasshouse.studies.study_folder import Question
+from glasshouse.studies.study_options import Question
 from glasshouse.verdicts.verdict import VerdictRule
 from tests.records.example_folders import REPORT
 from tests.refusals import refused
@@ -107,7 +107,7 @@ def test_a_study_without_runs_has_a_report() -> None:
 
 
 def test_a_sweep_lists_its_arms_by_value_after_the_first() -> None:
-    question = Question("sweep", ("demo-lm", "model.layers=1..4"))
+    question = Question(kind="sweep", words=("demo-lm", "model.layers=1..4"))
     study = study_folder.create(make_design("model.layers=1..4", question=question), "layers")
     for arm, value in zip(study.design().arms, (3.0, 4.0, 1.0, 2.0), strict=True):
         for seed in range(3):
@@ -136,7 +136,7 @@ def test_a_verdict_that_one_seed_decides_comes_with_a_warning() -> None:
 
 
 def test_verdicts_are_stored_in_plain_words_and_a_quick_look_is_marked() -> None:
-    question = Question("compare", ("demo-lm", "model.norm=layer,rms"), quick=True)
+    question = Question(kind="compare", words=("demo-lm", "model.norm=layer,rms"), quick=True)
     study = study_folder.create(make_design("model.norm=layer,rms", question=question), "quick")
     layer, rms = study.design().arms
     for seed in range(3):

@@ -8,8 +8,10 @@ import torch
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_runner
+from glasshouse.studies.run_queue import Local
 from glasshouse.studies.study import Study
-from glasshouse.studies.study_folder import Question, StudyFolder
+from glasshouse.studies.study_folder import StudyFolder
+from glasshouse.studies.study_options import StudyOptions
 from glasshouse.training import cost_plan
 from tests.refusals import refused
 from tests.training import small_runs
@@ -32,21 +34,19 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> 
 def run_study(
     folder: Path, pretrained: Path, seeds: tuple[int, ...], replicas: str, *words: str, **options: str
 ) -> StudyFolder:
-    question = Question(
-        "compare",
-        (
-            "classifier",
-            *small_runs.FINE_TUNING,
-            f"data.files={pretrained / 'rows.tsv'}",
-            f"training.start_from={pretrained}/seed-{{seed}}",
-            "training.epochs=0",
-            "training.steps=2",
-            *words,
-        ),
-        metric="test.accuracy",
-        **options,
+    words = (
+        "classifier",
+        *small_runs.FINE_TUNING,
+        f"data.files={pretrained / 'rows.tsv'}",
+        f"training.start_from={pretrained}/seed-{{seed}}",
+        "training.epochs=0",
+        "training.steps=2",
+        *words,
     )
-    return study_runner.run_study(question, seeds, "study", "cpu", replicas, folder)
+    asked = StudyOptions(metric="test.accuracy", seeds=seeds, name="study", replicas=replicas, **options)
+    study = study_runner.run_study("compare", words, asked, Local("cpu"), folder)
+    assert isinstance(study, StudyFolder)
+    return study
 
 
 def backbone(run: Run) -> dict[str, torch.Tensor]:

@@ -2,22 +2,22 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from glasshouse import tokenizers
 from glasshouse.api import corpora
-from glasshouse.api.submission import MOST_TASKS, Submission, checked_settings
 from glasshouse.data import corpus_shards, prepared_data, text_files
 from glasshouse.data.user_files import text_parts
-from glasshouse.launching import batch_script, job_folder
-from glasshouse.launching.cluster_settings import ClusterSettings
-from glasshouse.launching.submission import JobRequest
+from glasshouse.launching import batch_script, job_folder, submission
+from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.launching.submission import JobRequest, Submission
 from glasshouse.records import run_folder, user_paths
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import LaunchError
+from glasshouse.studies.places import MOST_TASKS
 
 
 def submit_preparation(
@@ -26,21 +26,18 @@ def submit_preparation(
     recipe: str = "language-model",
     output: str | PathLike[str] | None = None,
     tokenizer: str | None = None,
-    jobs: int | None = None,
     name: str | None = None,
-    dry_run: bool = False,
+    on: Slurm,
     **settings: Any,
 ) -> Submission:
     """Submit `prepare_data` to Slurm: an array of `jobs` workers, and a job that joins their parts when all have succeeded.
 
     The same call again submits only what is left: fewer workers, the last job alone, or nothing. `settings` are fields of
-    the data spec, as for `prepare_data`, and settings that differ from the cluster file, as for `submit_training`. The jobs
-    ask for no GPU. With `dry_run` the scripts are made, and nothing is created or submitted.
+    the data spec, as for `prepare_data`. The jobs ask for no GPU. In a dry run the scripts are made, and nothing is created
+    or submitted.
     """
-    of_cluster = {field.name for field in fields(ClusterSettings)}
-    cluster = {"jobs": jobs, "gpus_per_node": 0, **{key: settings[key] for key in settings if key in of_cluster}}
-    of_data = {key: settings[key] for key in settings if key not in of_cluster}
-    data, specials = corpora.data_spec_of(tuple(files), recipe, tokenizer, of_data)
+    jobs, dry_run = on.jobs, on.dry_run
+    data, specials = corpora.data_spec_of(tuple(files), recipe, tokenizer, settings)
     paths = [user_paths.expand(file).absolute() for file in files]
     for path in paths:
         text_files.check_beginning(path)
@@ -52,7 +49,7 @@ def submit_preparation(
         corpus_shards.refuse_other_folder(folder)
     _check_count(jobs, paths)
     name = run_folder.checked_name(_name_of(folder or paths[0]) if name is None else name, "job")
-    checked = checked_settings(dry_run, cluster, single_process=True)
+    checked = submission.checked(replace(on, gpus_per_node=0), single_process=True)
 
     submitted = Submission()
     workers = jobs or min(checked.jobs or 1, text_parts.most_parts(paths), MOST_TASKS)
@@ -60,7 +57,7 @@ def submit_preparation(
         if corpus.finished:
             return submitted
         workers = min(workers, len(corpus.missing())) if corpus.planned else workers
-    words = corpora.options(recipe=recipe, output=folder, tokenizer=tokenizer, **of_data)
+    words = corpora.options(recipe=recipe, output=folder, tokenizer=tokenizer, **settings)
     command, work = ["data", "prepare", *words, *map(str, paths)], str(folder or "")
     array = 0
     if workers:

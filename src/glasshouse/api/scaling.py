@@ -6,6 +6,8 @@ from itertools import product
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.launching.submission import Submission
 from glasshouse.pages import scaling_page, transfer_page
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.scaling import ScalingContent, ScalingTable, TransferContent
@@ -29,6 +31,7 @@ from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAME
 from glasshouse.scaling.scale_study import ScaleStudy
 from glasshouse.scaling.scaling_fit import RESAMPLES, LawPrediction, ScalingFit, fit_laws, parse_budgets
 from glasshouse.specs.errors import DataError, GlasshouseError
+from glasshouse.studies import places
 
 
 def scale_plan(
@@ -55,11 +58,14 @@ def scale_plan(
     return scale_planning.plan(words, chosen, sizes, seeds, name, device, tokens_per_parameter, spread, most_epochs, rates)
 
 
-def scale_run(study: str | PathLike[str], device: str = "auto") -> ScaleStudy:
-    """Train the runs of a scaling study that have not ended. The same call continues a study that was interrupted."""
+def scale_run(study: str | PathLike[str], device: str = "auto", on: Slurm | None = None) -> ScaleStudy | Submission:
+    """Train the runs of a scaling study that have not ended. The same call continues a study that was interrupted.
+
+    With `on=Slurm()` jobs train them, and are returned.
+    """
     found = scale_study.find(study)
-    scale_training.train(found, device)
-    return found
+    place = places.place_of(on, ["scale", "run", str(study)], device)
+    return scale_training.train(found, place) or found
 
 
 def scale_fit(

@@ -1,77 +1,59 @@
 """Public functions for studies, which compare several arms with several seeds each, and for claims."""
 
-from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any, overload
 
 from glasshouse.claims import record as claim_record
 from glasshouse.claims import trials
 from glasshouse.claims.claim import GROUPS
+from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.launching.submission import Submission
 from glasshouse.pages import claims_page
 from glasshouse.records import atomic_files
 from glasshouse.results.claim import Case
-from glasshouse.studies import study_folder, study_pairs, study_results, study_runner
+from glasshouse.specs.options import takes
+from glasshouse.specs.options import words as words_of
+from glasshouse.studies import places, study_folder, study_pairs, study_results, study_runner
 from glasshouse.studies.study import Study
-from glasshouse.studies.study_folder import Question
+from glasshouse.studies.study_options import NOT_OF_SWEEPS, StudyOptions
 
 
-def compare(
-    *words: str,
-    seeds: str | int | Sequence[int] | None = None,
-    metric: str | None = None,
-    match: str = "steps",
-    tune: str | None = None,
-    margin: float | None = None,
-    alpha: float = 0.05,
-    until_decided: bool = False,
-    batch: int | None = None,
-    max_seeds: int | None = None,
-    items: bool = False,
-    register: bool = False,
-    replicate: str | PathLike[str] | None = None,
-    multiverse: bool = False,
-    all_pairs: bool = False,
-    name: str | None = None,
-    device: str = "auto",
-    replicas: str = "auto",
-) -> Study:
+@overload
+def compare(*words: str, device: str = "auto", on: None = None, **options: Any) -> Study: ...
+@overload
+def compare(*words: str, device: str = "auto", on: Slurm, **options: Any) -> Study | Submission: ...
+@takes(StudyOptions)
+def compare(*words: str, device: str = "auto", on: Slurm | None = None, **options: Any) -> Study | Submission:
     """Train several arms with several seeds each, and test whether each arm differs from the first.
 
     `compare("demo-lm", "model.position=learned,rotary", seeds=8)` varies a field, `compare("a", "b")` compares recipes. The
-    same call continues an interrupted study.
-
-    With `items`, the items of the evaluation are a sample as the seeds are. `register` records a digest of the plan before
-    the first run. `multiverse` adds a table of the verdicts under other reasonable choices. `all_pairs` also judges every
-    pair of arms, corrected for that many comparisons. `compare(replicate="a")` asks the question of the study `a` again,
-    with fresh seeds.
+    same call continues an interrupted study. With `on=Slurm(time="2:00:00")` the jobs of an array train the runs, and a last
+    job judges the study; the jobs are returned.
     """
-    sequential = study_runner.sequential_options(until_decided, batch, max_seeds)
-    question = Question("compare", words, metric, match, tune, alpha, margin, **sequential, items=items, quick=False)
-    if replicate is not None:
-        study_runner.check_replication(question)
-        options = (name, device, str(replicas), register, multiverse, all_pairs)
-        return Study(study_runner.replicate_study(str(replicate), seeds, *options))
-    plan = (question, seeds, name, device, str(replicas), None)
-    return Study(study_runner.run_study(*plan, register, multiverse, all_pairs, shortens_interval=True))
+    return _run_study("compare", words, options, device, on)
 
 
-def sweep(
-    *words: str,
-    seeds: str | int | Sequence[int] = 4,
-    metric: str | None = None,
-    match: str = "steps",
-    margin: float | None = None,
-    alpha: float = 0.05,
-    name: str | None = None,
-    device: str = "auto",
-    replicas: str = "auto",
-) -> Study:
-    """Train a recipe over a range of values with several seeds each.
+@overload
+def sweep(*words: str, device: str = "auto", on: None = None, **options: Any) -> Study: ...
+@overload
+def sweep(*words: str, device: str = "auto", on: Slurm, **options: Any) -> Study | Submission: ...
+@takes(StudyOptions, leave_out=NOT_OF_SWEEPS)
+def sweep(*words: str, device: str = "auto", on: Slurm | None = None, **options: Any) -> Study | Submission:
+    """Train a recipe over a range of values with several seeds each, by default 4.
 
     `sweep("demo-lm", "training.learning_rate=1e-4..1e-2:log:8", seeds=4)` has eight arms.
     """
-    question = Question("sweep", words, metric, match, None, alpha, margin)
-    return Study(study_runner.run_study(question, seeds, name, device, str(replicas), shortens_interval=True))
+    return _run_study("sweep", words, {"seeds": 4, **options}, device, on)
+
+
+def _run_study(
+    kind: str, words: tuple[str, ...], given: dict[str, Any], device: str, on: Slurm | None
+) -> Study | Submission:
+    options = StudyOptions(**given)
+    place = places.place_of(on, [kind, *words, *words_of(options)], device)
+    study = study_runner.run_study(kind, words, options, place, shortens_interval=True)
+    return study if isinstance(study, Submission) else Study(study)
 
 
 def open_study(name: str | PathLike[str]) -> Study:
@@ -113,13 +95,16 @@ def try_claim(
     device: str = "auto",
     first_seed: int | None = None,
     register_only: bool = False,
-) -> Case:
+    on: Slurm | None = None,
+) -> Case | Submission:
     """Register and run a trial of a claim, or continue an unfinished one. `replicate` repeats a finished one on fresh seeds.
 
     `seeds` is a number of seeds, or increasing numbers such as "8,16,32" after which the trial is judged and may stop.
-    `register_only` writes the registration and runs nothing.
+    `register_only` writes the registration and runs nothing. With `on=Slurm()` jobs measure it, and are returned.
     """
-    return trials.try_claim(name, seeds, quick, replicate, device, first_seed, register_only)
+    options = (seeds, quick, replicate, device, first_seed)
+    place = places.place_of(on, ["claim", *trials.words_of(name, *options[:3], first_seed)], device)
+    return trials.try_claim(name, *options, register_only, place)
 
 
 def claims_report(output: str | PathLike[str] = "claims.html", record: str | PathLike[str] | None = None) -> Path:

@@ -4,10 +4,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
+from typing import Any, overload
 
+from glasshouse.api import submission
 from glasshouse.formatting import duration
 from glasshouse.inspection import run_report
+from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.launching.submission import Submission
 from glasshouse.records import progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -16,7 +19,7 @@ from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.recipes import DEMO
-from glasshouse.studies import study_folder, study_runner
+from glasshouse.studies import places, study_folder, study_runner
 from glasshouse.studies.study import Study
 from glasshouse.training import cost_plan, devices, loop, nonfinite, parent_death, process_group, torchrun
 from glasshouse.training.cost_plan import Plan
@@ -28,14 +31,31 @@ from glasshouse.training.resume import companions
 __all__ = ["DEMO", "Replay", "plan", "replay", "resume", "run_as_rank", "spec_of", "train", "train_replicas"]
 
 
+@overload
 def train(
-    recipe: str = DEMO, *overrides: str, name: str | None = None, device: str = "auto", **sections: dict[str, Any]
-) -> Run:
+    recipe: str = DEMO, *overrides: str, name: str | None = None, device: str = "auto", on: None = None, **sections: Any
+) -> Run: ...
+@overload
+def train(
+    recipe: str = DEMO, *overrides: str, name: str | None = None, device: str = "auto", on: Slurm, **sections: Any
+) -> Submission: ...
+def train(
+    recipe: str = DEMO,
+    *overrides: str,
+    name: str | None = None,
+    device: str = "auto",
+    on: Slurm | None = None,
+    **sections: Any,
+) -> Run | Submission:
     """Train a recipe, optionally with changed fields.
 
     `train("demo-lm", model={"position": "learned"})` and `train("demo-lm", "model.position=learned")` do the same. The run
-    is stored in the runs folder under `name`, or under the name of the recipe.
+    is stored in the runs folder under `name`, or under the name of the recipe. With `on=Slurm(time="4:00:00")` a job trains
+    it, and is returned.
     """
+    if on:
+        recipe, *words = resolve_spec.words_of(recipe, *overrides, **sections)
+        return submission.submit_training(recipe, *words, name=name, device=device, on=on)
     devices.pick(device)
     spec = resolve_spec.run_spec(recipe, *overrides, **sections)
     if spec.training.replicas > 1:
@@ -76,16 +96,22 @@ def train_replicas(
         raise
 
 
-def resume(name: str | PathLike[str], device: str = "auto", processes: int | None = None) -> Run | Study:
+def resume(
+    name: str | PathLike[str], device: str = "auto", processes: int | None = None, on: Slurm | None = None
+) -> Run | Study | Submission:
     """Continue an interrupted run from its newest intact checkpoint, or an interrupted study.
 
     A replica is continued together with all runs that were started with it. `processes` is another number of processes for
-    a run; its checkpoints do not depend on it.
+    a run; its checkpoints do not depend on it. With `on=Slurm()` jobs continue it, and are returned.
     """
     if study := study_folder.find_unambiguous(name):
         if processes is not None:
             raise SpecError(f"is for a run, and {name} is a study; leave it out", "processes", processes)
-        return Study(study_runner.continue_study(study, device))
+        place = places.place_of(on, ["resume", str(study.path.absolute())], device)
+        continued = study_runner.continue_study(study, place)
+        return continued if isinstance(continued, Submission) else Study(continued)
+    if on:
+        return submission.submit_resume(name, device, on)
     run = run_folder.find(name)
     run_folder.create_missing_siblings(run)
     if processes is not None:

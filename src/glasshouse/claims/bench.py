@@ -11,6 +11,7 @@ from typing import Any
 from glasshouse.claims import step_timing
 from glasshouse.claims.step_timing import Timing
 from glasshouse.data.sources import data_set_list
+from glasshouse.launching.submission import Submission
 from glasshouse.records import atomic_files, kept_json, run_folder
 from glasshouse.records.status import Status
 from glasshouse.results.claim import Series
@@ -20,8 +21,18 @@ from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_planning, study_results, study_runner, study_values
+from glasshouse.studies.run_queue import Local, Place
 from glasshouse.studies.study import Study
-from glasshouse.studies.study_folder import Question, StudyFolder
+from glasshouse.studies.study_folder import StudyFolder
+from glasshouse.studies.study_options import StudyOptions
+
+
+class Submitted(Exception):
+    """The runs of a study were submitted to a cluster, so there is nothing to measure yet."""
+
+    def __init__(self, submission: Submission) -> None:
+        super().__init__()
+        self.submission = submission
 
 
 @dataclass(frozen=True)
@@ -56,24 +67,26 @@ class Bench:
     seeds: int
     quick: bool = False
     device: str = "auto"
+    place: Place | None = None  # where the runs are trained; None: here
 
     def study(self, name: str, **filled: str) -> StudyResults:
         """Run or continue a planned study in the trial's folder. `filled` gives the words in braces of its plan."""
         plan = self.plans[name]
-        question = Question(
-            kind="compare",
-            words=self.words(name, **filled),
+        count = min(self.seeds, plan.most_seeds or self.seeds)
+        first = self.first_seed + plan.seed_offset
+        options = StudyOptions(
             metric=plan.metric,
             match=plan.match,
             tune=None if self.quick else plan.tune,
             margin=plan.margin,
-            quick=self.quick,
+            seeds=tuple(range(first, first + count)),
+            replicas="off" if self.quick else "auto",
+            name=name,
         )
-        count = min(self.seeds, plan.most_seeds or self.seeds)
-        first = self.first_seed + plan.seed_offset
-        seeds = tuple(range(first, first + count))
-        replicas = "off" if self.quick else "auto"
-        study = study_runner.run_study(question, seeds, name, self.device, replicas, self.folder)
+        words = self.words(name, **filled)
+        study = study_runner.run_study("compare", words, options, self.place or Local(self.device), self.folder, self.quick)
+        if isinstance(study, Submission):
+            raise Submitted(study)
         return study_results.collect(study)
 
     def words(self, name: str, **filled: str) -> tuple[str, ...]:

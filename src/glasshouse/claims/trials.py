@@ -15,13 +15,16 @@ from typing import Any
 
 from glasshouse.claims import registration as registrations
 from glasshouse.claims import rules, trial_values
+from glasshouse.claims.bench import Submitted
 from glasshouse.claims.claim import Bench, Claim
 from glasshouse.data.sources import data_set_list
+from glasshouse.launching.submission import Submission
 from glasshouse.records import atomic_files, containment, kept_json, lock, machine
 from glasshouse.results.claim import UNDECIDED, Case, Measured, Registration, Trial
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, Interrupted, RunError, SpecError
-from glasshouse.studies import arms, run_queue, study_folder
+from glasshouse.studies import arms, study_folder
+from glasshouse.studies.run_queue import Place
 from glasshouse.training import devices
 
 REGISTRATION, VALUES, QUICK = "registration.json", "values.json", "quick"
@@ -46,8 +49,11 @@ def try_claim(
     device: str = "auto",
     first_seed: int | None = None,
     register_only: bool = False,
-) -> Case:
+    place: Place | None = None,
+) -> Case | Submission:
     """Run or continue a trial of a claim. A changed plan, other seeds or `replicate` begin a new trial beside the others.
+
+    Returns the claim with its trials, or the jobs that measure it, if a `place` is given that submits them.
 
     `register_only` writes the registration and runs nothing.
     """
@@ -61,10 +67,16 @@ def try_claim(
     plan, folder = _plan_trial(name, claim, looks, quick, replicate, first_seed)
     if register_only:
         return make_case(name, type(claim), read_trials(name))
-    run_queue.before_measuring(f"claim-{name}")
-    command = _command(name, seeds, quick, replicate, device, first_seed)
+    if place and (submitted := place.measure(f"claim-{name}")):
+        return submitted
+    where = ["--device", device] if device != "auto" else []
+    words = [*words_of(name, seeds, quick, replicate, first_seed), *where]
+    command = shlex.join(["glasshouse", "claim", *words])
     with lock.hold(folder, "wait for it or stop it"), _interruption_names_the_claim(command):
-        _run(claim, plan, folder, device)
+        try:
+            _run(claim, plan, folder, device, place)
+        except Submitted as handed_over:
+            return handed_over.submission
     return make_case(name, type(claim), read_trials(name), quick=_read_trial(folder) if quick else None)
 
 
@@ -120,13 +132,13 @@ def _plan_trial(
     return plan, folder
 
 
-def _run(claim: Claim, plan: Registration, folder: Path, device: str) -> None:
+def _run(claim: Claim, plan: Registration, folder: Path, device: str, place: Place | None) -> None:
     """Measure and judge at each planned look until the trial is decided, then write the values."""
     if (folder / VALUES).exists():
         return
     plans = {study.name: study for study in claim.studies}
     for look in plan.looks:
-        bench = Bench(folder, plans, plan.first_seed, look, plan.quick, device)
+        bench = Bench(folder, plans, plan.first_seed, look, plan.quick, device, place)
         measurements = claim.measure(bench)
         if unknown := set(measurements.series) - set(plan.quantities):
             raise RunError(f"the claim measured {', '.join(sorted(unknown))}, which it did not register")
@@ -254,13 +266,12 @@ def _missing(name: str, claim: Claim) -> str:
     return f"the data of the claim {name} ({names}) are not on this machine ({origins}); with them, run: {command}"
 
 
-def _command(name: str, seeds: str | int | None, quick: bool, replicate: bool, device: str, first_seed: int | None) -> str:
+def words_of(name: str, seeds: str | int | None, quick: bool, replicate: bool, first_seed: int | None) -> list[str]:
+    """The words after `glasshouse claim` that try a claim in this way."""
     options = ["--seeds", str(seeds)] if seeds is not None else []
     options += ["--quick"] if quick else []
     options += ["--replicate"] if replicate else []
-    options += ["--first-seed", str(first_seed)] if first_seed is not None else []
-    options += ["--device", device] if device != "auto" else []
-    return shlex.join(["glasshouse", "claim", name, *options])
+    return [name, *options, *(["--first-seed", str(first_seed)] if first_seed is not None else [])]
 
 
 @contextmanager

@@ -44,34 +44,6 @@ Words = Annotated[
         help="Recipes and changes to them: model.norm=layer,rms makes an arm per value, model.width=64 applies to all arms.",
     ),
 ]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SPLIT.METRIC", help="The metric to compare, such as test.bits_per_byte; default: validation.loss."
-    ),
-]
-Match = Annotated[
-    str, typer.Option(help="Give every arm as much of this as the first arm: steps, tokens, flops, parameters or time.")
-]
-Margin = Annotated[
-    float | None,
-    typer.Option(
-        help="The largest difference that counts as none; default: one standard deviation between the first arm's seeds.",
-    ),
-]
-Alpha = Annotated[
-    float,
-    typer.Option(help="The significance level: the accepted probability of a false verdict when no arm differs."),
-]
-StudyName = Annotated[str | None, typer.Option("--name", help="The name of the study; default: made from what is compared.")]
-Replicas = Annotated[
-    str,
-    typer.Option(
-        metavar="auto|off|N",
-        help="The number of seeds of an arm that train together on one device; auto goes by a rule, or by what "
-        "`glasshouse doctor --measure` has kept.",
-    ),
-]
 LanguageModel = Annotated[
     str,
     typer.Argument(metavar="MODEL", help="A model of llms.toml, the name of a run (or run:NAME), or gguf:FILE."),
@@ -88,22 +60,4 @@ System = Annotated[str, typer.Option(help="A system message: what the model is t
 On = Annotated[
     Literal["slurm"] | None,
     typer.Option("--on", help="Where the work is done: slurm submits it to the cluster; default: on this machine."),
-]
-Nodes = Annotated[
-    int | None, typer.Option(min=1, max=10_000, help="With --on slurm: the number of nodes that train the run together.")
-]
-GpusPerNode = Annotated[int | None, typer.Option(min=0, max=1024, help="With --on slurm: the number of GPUs of each node.")]
-Time = Annotated[
-    str | None,
-    typer.Option("--time", help="With --on slurm: the time limit of a job, such as 4:00:00. A job goes on after it."),
-]
-Partition = Annotated[str | None, typer.Option(help="With --on slurm: the partition; default: that of the cluster file.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", min=1, max=10_000, help="With --on slurm: into how many jobs the runs are divided; default: all."
-    ),
-]
-ShowScript = Annotated[
-    bool, typer.Option("--dry-run", help="With --on slurm: print the scripts, and train and submit nothing.")
 ]

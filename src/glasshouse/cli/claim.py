@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, GpusPerNode, Jobs, On, Partition, ShowScript, Time
+from glasshouse.cli.arguments import Device, On
+from glasshouse.cli.options import cluster, has_options
+from glasshouse.launching.cluster_settings import Slurm
 
 if TYPE_CHECKING:
     from glasshouse import Case
@@ -15,7 +17,9 @@ EXAMPLES = (
 )
 
 
+@has_options(Slurm, leave_out=("nodes",))
 def claim(
+    slurm: Slurm,
     name: Annotated[str, typer.Argument(help="The name of a claim (see `glasshouse claims`).")],
     seeds: Annotated[
         str | None,
@@ -38,11 +42,6 @@ def claim(
     ] = False,
     device: Device = "auto",
     on: On = None,
-    jobs: Jobs = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
-    partition: Partition = None,
-    dry_run: ShowScript = False,
 ) -> None:
     """Try a claim: register the plan, run its studies, apply the registered rule.
 
@@ -53,17 +52,17 @@ def claim(
     With --on slurm the trial is registered here and run by jobs: one that measures, and arrays that train.
     """
     import glasshouse
-    from glasshouse.cli.job_output import on_cluster
+    from glasshouse.cli.job_output import print_submission
     from glasshouse.cli.tables import console
     from glasshouse.pages import claim_text
 
-    cluster = {"jobs": jobs, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
-    with on_cluster(on, dry_run, **cluster):
-        case = glasshouse.try_claim(name, seeds, quick, replicate, device, first_seed, register)
-        if register:
-            console.print(claim_text.trial_sentence(case.trials[-1]), markup=False, soft_wrap=True)
-        else:
-            _print_verdict(case, quick, replicate)
+    case = glasshouse.try_claim(name, seeds, quick, replicate, device, first_seed, register, cluster(on, slurm))
+    if isinstance(case, glasshouse.Submission):
+        print_submission(case)
+    elif register:
+        console.print(claim_text.trial_sentence(case.trials[-1]), markup=False, soft_wrap=True)
+    else:
+        _print_verdict(case, quick, replicate)
 
 
 def _print_verdict(case: "Case", quick: bool, replicate: bool) -> None:

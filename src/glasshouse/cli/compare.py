@@ -4,21 +4,11 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import (
-    Alpha,
-    Device,
-    GpusPerNode,
-    Jobs,
-    Margin,
-    Match,
-    Metric,
-    On,
-    Partition,
-    Replicas,
-    ShowScript,
-    StudyName,
-    Time,
-)
+from glasshouse.cli.arguments import Device, On
+from glasshouse.cli.options import cluster, has_options
+from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.specs.options import given
+from glasshouse.studies.study_options import StudyOptions
 
 EXAMPLES = (
     "Examples: glasshouse compare demo-lm model.position=learned,rotary,none --seeds 8 · "
@@ -34,7 +24,11 @@ EXAMPLES = (
 )
 
 
+@has_options(StudyOptions)
+@has_options(Slurm, leave_out=("nodes",))
 def compare(
+    options: StudyOptions,
+    slurm: Slurm,
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -43,58 +37,8 @@ def compare(
             "arms. None with --replicate.",
         ),
     ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="N|A,B,...", help="The number of seeds, or a list of seeds; default: 8.")
-    ] = None,
-    metric: Metric = None,
-    match: Match = "steps",
-    tune: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIELD[=VALUES]",
-            help="Tune this field for each arm first, on the validation split; default: the arm's value times powers of 3.",
-        ),
-    ] = None,
-    until_decided: Annotated[
-        bool, typer.Option("--until-decided", help="Add seeds in batches until every arm has a verdict.")
-    ] = False,
-    batch: Annotated[
-        int | None, typer.Option(max=10_000, help="The number of seeds that --until-decided adds at a time; default: 4.")
-    ] = None,
-    max_seeds: Annotated[
-        int | None, typer.Option(max=10_000, help="The largest number of seeds of --until-decided; default: 32.")
-    ] = None,
-    items: Annotated[
-        bool,
-        typer.Option("--items", help="Treat the texts, pairs or windows of text of the evaluation as a sample too."),
-    ] = False,
-    register: Annotated[
-        bool, typer.Option("--register", help="Record a digest of the plan before the first run, and hold the study to it.")
-    ] = False,
-    replicate: Annotated[
-        str | None,
-        typer.Option(metavar="STUDY", help="Ask the question of this study again, with seeds that it has not used."),
-    ] = None,
-    multiverse: Annotated[
-        bool,
-        typer.Option(
-            "--multiverse", help="Also judge with tuned and reported learning rates, other initialisations and both splits."
-        ),
-    ] = False,
-    all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Also judge every pair of arms, corrected for that many comparisons.")
-    ] = False,
-    margin: Margin = None,
-    alpha: Alpha = 0.05,
-    name: StudyName = None,
     device: Device = "auto",
-    replicas: Replicas = "auto",
     on: On = None,
-    jobs: Jobs = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
-    partition: Partition = None,
-    dry_run: ShowScript = False,
 ) -> None:
     """Train several arms with several seeds each, and test whether each arm differs from the first.
 
@@ -110,29 +54,6 @@ def compare(
     With --on slurm the jobs of an array train the runs, and a last job repeats the command to judge the study.
     """
     import glasshouse
-    from glasshouse.cli.job_output import on_cluster
-    from glasshouse.cli.study_output import print_study
+    from glasshouse.cli.study_output import print_outcome
 
-    cluster = {"jobs": jobs, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
-    with on_cluster(on, dry_run, **cluster):
-        study = glasshouse.compare(
-            *(words or ()),
-            seeds=seeds,
-            metric=metric,
-            match=match,
-            tune=tune,
-            margin=margin,
-            alpha=alpha,
-            until_decided=until_decided,
-            batch=batch,
-            max_seeds=max_seeds,
-            items=items,
-            register=register,
-            replicate=replicate,
-            multiverse=multiverse,
-            all_pairs=all_pairs,
-            name=name,
-            device=device,
-            replicas=replicas,
-        )
-        print_study(study)
+    print_outcome(glasshouse.compare(*(words or ()), device=device, on=cluster(on, slurm), **given(options)))

@@ -1,12 +1,15 @@
 """`glasshouse data`: list, fetch and show data sets; look at one's own files; tokenise large text files."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from glasshouse.cli.arguments import Device, Limits, On, Partition, ShowScript, Time
+from glasshouse.cli.arguments import Device, Limits, On
+from glasshouse.cli.options import cluster, has_options
+from glasshouse.launching.cluster_settings import Slurm
 
 app = typer.Typer(
     help="List data sets; `get` fetches one, `show` describes one. `look` shows your own files, `prepare` tokenises them.",
@@ -95,8 +98,10 @@ def look(
     "data.files=corpus.txt · on a cluster: glasshouse data prepare corpus.txt --output prepared --on slurm --jobs 16 · "
     "as the second of eight workers, by hand: glasshouse data prepare corpus.txt --part 2/8"
 )
+@has_options(Slurm, leave_out=("nodes", "jobs", "gpus_per_node"))
 def prepare(
     files: Annotated[list[str], typer.Argument(help="Text files: plain, .gz or JSON lines.")],
+    slurm: Slurm,
     recipe: Annotated[str, typer.Option(help="The recipe to prepare for. Its data settings are the defaults.")] = (
         "language-model"
     ),
@@ -117,9 +122,6 @@ def prepare(
     ] = None,
     on: On = None,
     name: Annotated[str | None, typer.Option(help="With --on slurm: the name of the jobs; default: the folder's.")] = None,
-    time: Time = None,
-    partition: Partition = None,
-    dry_run: ShowScript = False,
 ) -> None:
     """Tokenise large text files in parallel. `train` on the same files and data settings finds the result.
 
@@ -127,7 +129,7 @@ def prepare(
     text. With --on slurm the jobs of an array encode the text, and a last job joins the parts.
     """
     import glasshouse
-    from glasshouse.cli.job_output import print_submission, refuse_cluster_options
+    from glasshouse.cli.job_output import print_submission
     from glasshouse.cli.tables import show as show_table
     from glasshouse.cli.tables import shown
     from glasshouse.formatting import size
@@ -141,15 +143,13 @@ def prepare(
         "limits": limits or None,
     }
     text: dict[str, Any] = {"recipe": recipe, "output": output, "tokenizer": tokenizer, **settings}
-    cluster: dict[str, Any] = {"name": name, "time": time, "partition": partition}
-    if on:
+    if where := cluster(on, slurm):
         if part is not None:
             raise glasshouse.GlasshouseError(
                 "is one worker, and --on slurm submits all; leave one of them out", "part", part
             )
-        print_submission(glasshouse.submit_preparation(files, jobs=jobs, dry_run=dry_run, **text, **cluster))
+        print_submission(glasshouse.submit_preparation(files, name=name, on=replace(where, jobs=jobs), **text))
         return
-    refuse_cluster_options(dry_run=dry_run or None, **cluster)
     prepared = glasshouse.prepare_data(files, jobs=1 if jobs is None else jobs, part=part, **text)
     if not prepared.shards:
         done = prepared.parts - prepared.missing

@@ -1,8 +1,6 @@
-"""Runs a command on a cluster if its options say so, and prints what was submitted and how jobs are."""
+"""Prints what was submitted to a cluster, and the state of jobs."""
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import glasshouse
@@ -10,28 +8,6 @@ from glasshouse.cli.tables import console, show
 
 if TYPE_CHECKING:
     from glasshouse import JobStatus, Submission
-
-
-@contextmanager
-def on_cluster(on: str | None, dry_run: bool = False, **options: int | str | None) -> Iterator[None]:
-    """With --on slurm, have the studies of the block trained by jobs. The jobs repeat the command that was typed."""
-    if on is None:
-        refuse_cluster_options(dry_run=dry_run or None, **options)
-        yield
-        return
-    command = [word for word in sys.argv[1:] if word != "--dry-run"]
-    with glasshouse.on_slurm(command, dry_run=dry_run, **options) as submitted:
-        yield
-    if submitted.jobs or submitted.scripts:
-        print_submission(submitted)
-
-
-def refuse_cluster_options(**options: object) -> None:
-    """Refuse options that work only with --on slurm."""
-    for name, value in options.items():
-        if value is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise glasshouse.GlasshouseError(f"{option} works only with --on slurm; add it, or leave {option} out")
 
 
 def print_submission(submitted: "Submission") -> None:

@@ -1,10 +1,12 @@
 """`glasshouse resume`: continue an interrupted run or study."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, GpusPerNode, Nodes, On, Partition, RunOrStudy, Time
+from glasshouse.cli.arguments import Device, On, RunOrStudy
+from glasshouse.cli.options import cluster, has_options
+from glasshouse.launching.cluster_settings import Slurm
 
 EXAMPLES = (
     "Examples: glasshouse resume demo-lm · glasshouse resume studies/demo-lm-position · "
@@ -12,8 +14,10 @@ EXAMPLES = (
 )
 
 
+@has_options(Slurm, leave_out=("jobs", "dry_run"))
 def resume(
     name: RunOrStudy,
+    slurm: Slurm,
     device: Device = "auto",
     processes: Annotated[
         int | None, typer.Option(min=1, max=65_536, metavar="N", help="Continue a run in another number of processes.")
@@ -23,10 +27,6 @@ def resume(
         typer.Option(min=0, max=10**6, help="Train this task of an array of jobs; NAME is then the folder of the jobs."),
     ] = None,
     on: On = None,
-    nodes: Nodes = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
-    partition: Partition = None,
 ) -> None:
     """Continue a run from its newest intact checkpoint, or a study with its remaining runs.
 
@@ -34,20 +34,15 @@ def resume(
     continues a run, and an array of jobs the runs of a study.
     """
     import glasshouse
-    from glasshouse.cli.job_output import print_submission, refuse_cluster_options
     from glasshouse.cli.run_output import print_run
-    from glasshouse.cli.study_output import print_study
+    from glasshouse.cli.study_output import print_outcome
 
-    cluster: dict[str, Any] = {"nodes": nodes, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
-    if on:
-        print_submission(glasshouse.submit_resume(name, device, **cluster))
-        return
-    refuse_cluster_options(**cluster)
+    where = cluster(on, slurm)
     if task is not None:
         glasshouse.train_task(name, task, device)
         return
-    resumed = glasshouse.resume(name, device, processes)
+    resumed = glasshouse.resume(name, device, processes, where)
     if isinstance(resumed, glasshouse.Run):
         print_run(resumed)
     else:
-        print_study(resumed)
+        print_outcome(resumed)

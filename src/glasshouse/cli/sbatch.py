@@ -4,7 +4,9 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, GpusPerNode, Nodes, Overrides, Partition, Time
+from glasshouse.cli.arguments import Device, Overrides
+from glasshouse.cli.options import has_options
+from glasshouse.launching.cluster_settings import Slurm
 
 EXAMPLES = (
     "Examples: glasshouse sbatch demo-lm > job.sh, then sbatch job.sh · "
@@ -13,17 +15,15 @@ EXAMPLES = (
 )
 
 
+@has_options(Slurm, leave_out=("jobs", "dry_run"))
 def sbatch(
+    slurm: Slurm,
     recipe: Annotated[
         str | None, typer.Argument(help="The name of a recipe (see `glasshouse recipes`) or a .toml file with a spec.")
     ] = None,
     overrides: Overrides = None,
     name: Annotated[str | None, typer.Option(help="The name of the run; default: the name of the recipe.")] = None,
     device: Device = "auto",
-    nodes: Nodes = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
-    partition: Partition = None,
     example: Annotated[bool, typer.Option("--example", help="Print an example of a cluster file instead.")] = False,
 ) -> None:
     """Print a batch script that trains a recipe, to read, edit and submit by hand. This machine needs no Slurm.
@@ -37,5 +37,5 @@ def sbatch(
         return
     if recipe is None:
         raise glasshouse.GlasshouseError("name a recipe, such as: glasshouse sbatch demo-lm > job.sh")
-    options = {"nodes": nodes, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
-    typer.echo(glasshouse.training_script(recipe, *(overrides or ()), name=name, device=device, **options), nl=False)
+    script = glasshouse.training_script(recipe, *(overrides or ()), name=name, device=device, on=slurm)
+    typer.echo(script, nl=False)

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from glasshouse.cli.arguments import Device, GpusPerNode, Jobs, On, Overwrite, Partition, ShowScript, Time
+from glasshouse.cli.arguments import Device, On, Overwrite
+from glasshouse.cli.options import cluster, has_options
+from glasshouse.launching.cluster_settings import Slurm
 
 if TYPE_CHECKING:
     from glasshouse.results.scaling import PageText
@@ -152,15 +154,12 @@ def plan(
     epilog="Examples: glasshouse scale run scaling-piglatin-decoder-only · "
     "glasshouse scale run scaling-piglatin-decoder-only --on slurm --jobs 16"
 )
+@has_options(Slurm, leave_out=("nodes",))
 def run(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="A scaling study that was planned.")],
+    slurm: Slurm,
     device: Device = "auto",
     on: On = None,
-    jobs: Jobs = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
-    partition: Partition = None,
-    dry_run: ShowScript = False,
 ) -> None:
     """Train the runs of a scaling study. The same command continues a study that was interrupted.
 
@@ -168,12 +167,13 @@ def run(
     the largest.
     """
     import glasshouse
-    from glasshouse.cli.job_output import on_cluster
+    from glasshouse.cli.job_output import print_submission
     from glasshouse.cli.tables import console
 
-    cluster = {"jobs": jobs, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
-    with on_cluster(on, dry_run, **cluster):
-        done = glasshouse.scale_run(study, device)
+    done = glasshouse.scale_run(study, device, cluster(on, slurm))
+    if isinstance(done, glasshouse.Submission):
+        print_submission(done)
+    else:
         console.print(f"{done.ended()} runs have ended; fit them with: glasshouse scale fit {done.name}", markup=False)
 
 

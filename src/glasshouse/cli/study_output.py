@@ -2,10 +2,19 @@
 
 from collections import Counter
 
-from glasshouse import Study
+from glasshouse import Study, Submission
+from glasshouse.cli.job_output import print_submission
 from glasshouse.cli.tables import console, show
 from glasshouse.pages import pair_table, study_checks, study_tables, study_text
 from glasshouse.results.study import StudyResults
+
+
+def print_outcome(outcome: Study | Submission) -> None:
+    """Print a study, or the jobs that run it."""
+    if isinstance(outcome, Study):
+        print_study(outcome)
+    else:
+        print_submission(outcome)
 
 
 def print_study(study: Study) -> None:

@@ -1,25 +1,10 @@
 """`glasshouse sweep`: train a recipe over ranges of hyper-parameters."""
 
-from typing import Annotated
-
-import typer
-
-from glasshouse.cli.arguments import (
-    Alpha,
-    Device,
-    GpusPerNode,
-    Jobs,
-    Margin,
-    Match,
-    Metric,
-    On,
-    Partition,
-    Replicas,
-    ShowScript,
-    StudyName,
-    Time,
-    Words,
-)
+from glasshouse.cli.arguments import Device, On, Words
+from glasshouse.cli.options import cluster, has_options
+from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.specs.options import given
+from glasshouse.studies.study_options import NOT_OF_SWEEPS, StudyOptions
 
 EXAMPLES = (
     "Examples: glasshouse sweep demo-lm training.learning_rate=1e-4..1e-2:log:8 training.weight_decay=0,0.1 --seeds 4 · "
@@ -28,43 +13,15 @@ EXAMPLES = (
 )
 
 
-def sweep(
-    words: Words,
-    seeds: Annotated[str, typer.Option(metavar="N|A,B,...", help="The number of seeds, or a list of seeds.")] = "4",
-    metric: Metric = None,
-    match: Match = "steps",
-    margin: Margin = None,
-    alpha: Alpha = 0.05,
-    name: StudyName = None,
-    device: Device = "auto",
-    replicas: Replicas = "auto",
-    on: On = None,
-    jobs: Jobs = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
-    partition: Partition = None,
-    dry_run: ShowScript = False,
-) -> None:
+@has_options(StudyOptions, leave_out=NOT_OF_SWEEPS, seeds="4")
+@has_options(Slurm, leave_out=("nodes",))
+def sweep(words: Words, options: StudyOptions, slurm: Slurm, device: Device = "auto", on: On = None) -> None:
     """Train a recipe over ranges of values with several seeds each, and show the metric for each value.
 
     A range is written 1e-4..1e-2:log:8, 0..0.5:lin:6, 1..8 (whole numbers) or 1,2,4. Several fields make a grid. The arms
     are compared with the first arm and listed by the values of the fields.
     """
     import glasshouse
-    from glasshouse.cli.job_output import on_cluster
-    from glasshouse.cli.study_output import print_study
+    from glasshouse.cli.study_output import print_outcome
 
-    cluster = {"jobs": jobs, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
-    with on_cluster(on, dry_run, **cluster):
-        study = glasshouse.sweep(
-            *words,
-            seeds=seeds,
-            metric=metric,
-            match=match,
-            margin=margin,
-            alpha=alpha,
-            name=name,
-            device=device,
-            replicas=replicas,
-        )
-        print_study(study)
+    print_outcome(glasshouse.sweep(*words, device=device, on=cluster(on, slurm), **given(options)))

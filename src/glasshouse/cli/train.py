@@ -1,11 +1,14 @@
 """`glasshouse train`: train a recipe."""
 
 from contextlib import nullcontext
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, GpusPerNode, Nodes, On, Overrides, Partition, Time
+from glasshouse.cli.arguments import Device, On, Overrides
+from glasshouse.cli.options import cluster, has_options
+from glasshouse.launching.cluster_settings import Slurm
 
 EXAMPLES = (
     "Examples: glasshouse train demo-lm model.position=learned training.steps=300 · "
@@ -18,7 +21,9 @@ EXAMPLES = (
 )
 
 
+@has_options(Slurm, leave_out=("jobs", "dry_run"))
 def train(
+    slurm: Slurm,
     recipe: Annotated[
         str, typer.Argument(help="The name of a recipe (see `glasshouse recipes`) or a .toml file with a spec.")
     ],
@@ -32,31 +37,26 @@ def train(
         bool, typer.Option("--live", help="Serve the pages of all runs beside the training, and open them in a browser.")
     ] = False,
     on: On = None,
-    nodes: Nodes = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
-    partition: Partition = None,
 ) -> None:
     """Train a recipe. Any field of its spec can be changed with FIELD=VALUE.
 
     With --on slurm a job trains it. The job saves at its time limit and goes on in the queue.
     """
     import glasshouse
-    from glasshouse.cli.job_output import print_submission, refuse_cluster_options
+    from glasshouse.cli.job_output import print_submission
     from glasshouse.cli.plan_output import print_plan
     from glasshouse.cli.run_output import print_replicas, print_run
 
-    cluster: dict[str, Any] = {"nodes": nodes, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
+    where = cluster(on, slurm)
     if live and (on or dry_run):
         option = "--on slurm" if on else "--dry-run"
         raise glasshouse.GlasshouseError(
             f"--live shows a training on this machine, and {option} trains nothing here; leave one of them out"
         )
-    if on:
-        options: dict[str, Any] = {"name": name, "device": device, "dry_run": dry_run}
-        print_submission(glasshouse.submit_training(recipe, *(overrides or ()), **options, **cluster))
+    if where:
+        where = replace(where, dry_run=dry_run)
+        print_submission(glasshouse.train(recipe, *(overrides or ()), name=name, device=device, on=where))
         return
-    refuse_cluster_options(**cluster)
     if dry_run:
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))
         return

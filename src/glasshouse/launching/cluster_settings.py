@@ -3,6 +3,7 @@ jobs."""
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from glasshouse.launching.cluster_hardware import ClusterHardware, check_lines
 from glasshouse.records import user_paths
 from glasshouse.specs import toml_text
 from glasshouse.specs.errors import LaunchError
+from glasshouse.specs.options import option, options_of, words
 
 FILE = "cluster.toml"
 EXAMPLE = """\
@@ -105,6 +107,30 @@ class ClusterSettings:
                 f"{self.save_seconds + SIGNAL_SECONDS} seconds before; choose a longer --time, or a smaller save_seconds in "
                 "the cluster file"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slurm:
+    """Work is done by jobs of a Slurm cluster. Options that are None are as the cluster file has them."""
+
+    nodes: int | None = option(None, "With --on slurm: the number of nodes that train the run together.", low=1, high=10_000)
+    jobs: int | None = option(
+        None, "With --on slurm: into how many jobs the runs are divided; default: all.", low=1, high=10_000
+    )
+    gpus_per_node: int | None = option(None, "With --on slurm: the number of GPUs of each node.", low=0, high=1024)
+    time: str | None = option(None, "With --on slurm: the time limit of a job, such as 4:00:00. A job goes on after it.")
+    partition: str | None = option(None, "With --on slurm: the partition; default: that of the cluster file.")
+    dry_run: bool = option(False, "With --on slurm: print the scripts, and train and submit nothing.")
+    others: Mapping[str, Any] = field(default_factory=dict)  # further settings of the cluster file, such as account
+
+    def settings(self) -> ClusterSettings:
+        """The settings of the cluster file with these options."""
+        chosen = {each.name: getattr(self, each.name) for each in options_of(Slurm) if each.name != "dry_run"}
+        return load(**chosen, **self.others)
+
+    def words(self) -> list[str]:
+        """The words of a command that submits the same way."""
+        return ["--on", "slurm", *words(replace(self, dry_run=False))]
 
 
 def seconds_of(time: str) -> int:

@@ -1,13 +1,13 @@
 """Submit a command as a job: its folder, its script, sbatch, its record. A job that is refused leaves nothing behind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from glasshouse.launching import batch_script, job_folder, slurm
 from glasshouse.launching.batch_script import BatchJob
-from glasshouse.launching.cluster_settings import ClusterSettings
+from glasshouse.launching.cluster_settings import ClusterSettings, Slurm
 from glasshouse.launching.job_folder import JobFolder
 from glasshouse.specs.errors import LaunchError
 
@@ -25,6 +25,26 @@ class JobRequest:
     arguments: Sequence[str]
     tasks: Sequence[Any] = ()
     task_option: str = batch_script.TASK_OPTION
+
+
+@dataclass
+class Submission:
+    """What was submitted: the jobs, or after a dry run their scripts. Both are empty if nothing was left to do."""
+
+    jobs: list[JobFolder] = field(default_factory=list)
+    scripts: list[str] = field(default_factory=list)
+
+    def add(self, request: JobRequest, settings: ClusterSettings, dry_run: bool, after: int = 0) -> int:
+        """Submit a job and return its number; in a dry run, make its script. What is in the queue already is refused."""
+        if dry_run:
+            folder = job_folder.next_path(request.name, len(self.scripts))
+            self.scripts.append(script_of(request, settings, folder))
+            return 0
+        if not after:
+            refuse_second(request)
+        job = submit(request, settings, after)
+        self.jobs.append(job)
+        return job.record().id
 
 
 def script_of(request: JobRequest, settings: ClusterSettings, folder: Path) -> str:
@@ -69,3 +89,17 @@ def refuse_second(request: JobRequest) -> None:
                 f"{request.name} is in the queue already, as job {record.id}; follow it with `glasshouse jobs`, or stop it "
                 f"with: glasshouse cancel {request.name}"
             )
+
+
+def checked(slurm_options: Slurm, single_process: bool = False) -> ClusterSettings:
+    """The settings of the cluster; refused if the cluster cannot run them. A dry run and a job can do without Slurm."""
+    settings = slurm_options.settings()
+    settings = settings.for_single_process() if single_process else settings
+    check(settings, slurm_options.dry_run)
+    return settings
+
+
+def check(settings: ClusterSettings, dry_run: bool) -> None:
+    """Refuse settings that the cluster cannot run."""
+    if slurm.is_installed() or not (dry_run or job_folder.inside()):
+        slurm.check(settings)

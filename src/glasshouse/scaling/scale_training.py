@@ -7,6 +7,7 @@ largest budget are predicted and written to `forecast.json`, before the first of
 from collections.abc import Sequence
 from dataclasses import replace
 
+from glasshouse.launching.submission import Submission
 from glasshouse.records import atomic_files, containment, lock
 from glasshouse.scaling import budget_forecast, compute_optimal, scale_study
 from glasshouse.scaling.budget_forecast import BudgetForecast, ForecastOutcome
@@ -17,11 +18,11 @@ from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError, Interrupted, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.studies import run_queue, study_planning, study_values
-from glasshouse.studies.run_queue import QueuedRun
+from glasshouse.studies.run_queue import Place, QueuedRun
 
 
-def train(study: ScaleStudy, device: str = "auto") -> None:
-    """Train the runs that have not ended: the sweep, then the budgets, the smallest first.
+def train(study: ScaleStudy, place: Place) -> Submission | None:
+    """Train the runs that have not ended: the sweep, then the budgets, the smallest first. Or return the jobs that will.
 
     Before the first run of the largest budget its losses are predicted from the others.
     """
@@ -29,20 +30,23 @@ def train(study: ScaleStudy, device: str = "auto") -> None:
     with lock.hold(study.path, "wait for it or stop it"):
         try:
             while not _have_ended(queue := _sweep_queue(study)):
-                _train(study, queue, device, f"{study.name}: learning rates")
+                if submitted := _train(study, queue, place, f"{study.name}: learning rates"):
+                    return submitted
             rule = scale_study.learning_rates(study)
             largest = study.budgets[-1]
-            _train(study, _queue(study, rule, [budget for budget in study.budgets if budget < largest]), device, study.name)
+            smaller = _queue(study, rule, [budget for budget in study.budgets if budget < largest])
+            if submitted := _train(study, smaller, place, study.name):
+                return submitted
             if not (study.path / scale_study.FORECAST).exists():
                 atomic_files.write_json(study.path / scale_study.FORECAST, budget_forecast.to_json(_forecast(study)))
-            _train(study, _queue(study, rule, [largest]), device, f"{study.name}: largest budget")
+            return _train(study, _queue(study, rule, [largest]), place, f"{study.name}: largest budget")
         except Interrupted as stop:
             raise Interrupted(stop.signal, stop.reached, f"glasshouse scale run {study.name}") from None
 
 
-def _train(study: ScaleStudy, queue: Sequence[QueuedRun], device: str, title: str) -> None:
+def _train(study: ScaleStudy, queue: Sequence[QueuedRun], place: Place, title: str) -> Submission | None:
     describe = lambda queued: study_values.describe_value(queued.run, study.metric)  # noqa: E731
-    run_queue.run_all(queue, device, study.path, title, describe)
+    return run_queue.run_all(queue, place, study.path, title, describe)
 
 
 def _have_ended(queue: Sequence[QueuedRun]) -> bool:

@@ -18,8 +18,6 @@ from glasshouse.studies.study_folder import FILE, Design, Question, StudyFolder
 from glasshouse.verdicts.verdict import Difference
 
 FOLDER = "multiverse"
-# The note on the cost of a multiverse begins with this word.
-NOTE = "multiverse:"
 RATE_FIELD, INITIALISATION_FIELD = "training.learning_rate", "model.initialisation"
 # The scales of the initial weights besides the study's own.
 INITIALISATIONS = (0.5, 1.0)
@@ -92,7 +90,7 @@ def _scales(variants: Sequence[Variant]) -> dict[str, tuple[str, ...]]:
 
 def question_of(universe: Universe, question: Question) -> Question:
     """The question of a universe's study. It has as many seeds as the study ended with, so it looks once."""
-    return replace(question, tune=universe.tune, batch=0, most=0)
+    return replace(question, tune=universe.tune, until_decided=False)
 
 
 def variants_of(universe: Universe, variants: Sequence[Variant]) -> tuple[Variant, ...]:
@@ -102,14 +100,14 @@ def variants_of(universe: Universe, variants: Sequence[Variant]) -> tuple[Varian
 
 def cost(design: Design, others: Sequence[Universe], tuning_runs: int) -> str:
     """A sentence on the runs that the multiverse adds. `tuning_runs` are those of one tuned universe."""
-    seeds = design.question.most or len(design.seeds)
+    seeds = design.question.most_seeds or len(design.seeds)
     runs = len(others) * len(design.arms) * seeds
     tuned = sum(universe.tune is not None for universe in others) * tuning_runs
     one = sum(arm.facts["plan"].get("seconds", 0.0) for arm in design.arms) / len(design.arms)
     studies = "1 more study" if len(others) == 1 else f"{len(others)} more studies"
-    most = "up to " if design.question.most else ""
+    most = "up to " if design.question.until_decided else ""
     time = duration(one * (runs + tuned))
-    return f"{NOTE} {studies} with {most}{runs:,} runs and {tuned:,} tuning runs, about {time} one after another"
+    return f"multiverse: {studies} with {most}{runs:,} runs and {tuned:,} tuning runs, about {time} one after another"
 
 
 def study_of(study: StudyFolder, universe: Universe) -> StudyFolder | None:

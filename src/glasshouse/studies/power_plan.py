@@ -17,8 +17,6 @@ from glasshouse.studies import study_values, tuning
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.verdicts import seed_plans
 
-# The note on the power of a study begins with this word.
-NOTE = "power:"
 # Without a margin to find, the plan names a second number of seeds, this many times larger.
 MORE_SEEDS = 2.5
 # Fewer degrees of freedom estimate a standard deviation too poorly to plan with.
@@ -35,10 +33,10 @@ class DifferenceDeviation:
 
 def sentence(design: Design, deviation: DifferenceDeviation | None) -> str:
     """The plan in one sentence."""
-    seeds = design.question.most or len(design.seeds)
+    seeds = design.question.most_seeds or len(design.seeds)
     unit = deviation.value if deviation else 1.0
     found = detectable(design, seeds, unit)
-    text = f"{NOTE} {seeds} seeds find a difference of {_size(found, deviation)} four times in five"
+    text = f"power: {seeds} seeds find a difference of {_size(found, deviation)} four times in five"
     more, smaller = _larger_study(design, seeds, unit if deviation else None)
     if more:
         text += f"; {more:,} would find {_size(smaller, deviation)}"

@@ -11,11 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from glasshouse.launching.submission import Submission
 from glasshouse.records import checkpoint, lock, metric_log, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -58,26 +58,27 @@ def status(run: RunFolder) -> str:
 
 def run_all(
     queue: Sequence[QueuedRun],
-    device: str,
+    place: "Place",
     folder: Path,
     title: str,
     describe: Callable[[QueuedRun], str] = lambda run: "",
-) -> None:
-    """Train the runs that have not ended, in this order. `describe` gives the result of an ended run in a few words.
+) -> Submission | None:
+    """Train the runs that have not ended, in this order, or return the jobs that will.
 
-    `folder` is that of the study. Within `trained_elsewhere`, other processes may train the runs. After a signal, everything
-    is saved and Interrupted is raised.
+    `describe` gives the result of an ended run in a few words. `folder` is that of the study. After a signal, everything is
+    saved and Interrupted is raised.
     """
     for queued in queue:
         if status(queued.run) in ENDED:
             _delete_old_checkpoints(queued)  # a killed process may not have come to it
     if all(status(queued.run) in ENDED for queued in queue):
-        return
+        return None
     # Groups are formed from all runs, finished ones included, so that a continued study has the same groups.
     groups = _groups(queue)
-    if elsewhere := _elsewhere.get():
-        elsewhere.train(folder, _tasks(groups))
-    _run_groups(groups, device, title, describe)
+    if submitted := place.train(folder, _tasks(groups)):
+        return submitted
+    _run_groups(groups, place.device, title, describe)
+    return None
 
 
 def write_task(task: RunTask) -> list[list[dict[str, Any]]]:
@@ -108,42 +109,33 @@ def train_task(task: Sequence[Sequence[Mapping[str, Any]]], device: str, title: 
     _run_groups(groups, device, title, lambda queued: status(queued.run))
 
 
-class Elsewhere(Protocol):
-    """Has work done by other processes. A method raises when it has handed the work over; else the work is done here."""
+class Place(Protocol):
+    """Where runs are trained. A method returns what was submitted, or None if the work is to be done here."""
 
-    def plan(self, study: str) -> None:
+    @property
+    def device(self) -> str: ...
+
+    def plan(self, study: str) -> Submission | None:
         """Called before a study of this name is planned, which times steps on the device."""
 
-    def measure(self, name: str) -> None:
+    def measure(self, name: str) -> Submission | None:
         """Called before work of this name, of which studies are only a part."""
 
-    def train(self, folder: Path, tasks: list[RunTask]) -> None:
+    def train(self, folder: Path, tasks: Sequence[RunTask]) -> Submission | None:
         """Called before the runs of the study in this folder train. The tasks may be done at the same time."""
 
 
-_elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
+@dataclass(frozen=True)
+class Local:
+    """This process trains all runs."""
 
+    device: str = "auto"
 
-@contextmanager
-def trained_elsewhere(elsewhere: Elsewhere) -> Iterator[None]:
-    """Within the block, the runs of studies are given to `elsewhere`."""
-    token = _elsewhere.set(elsewhere)
-    try:
-        yield
-    finally:
-        _elsewhere.reset(token)
+    def plan(self, study: str) -> None: ...
 
+    def measure(self, name: str) -> None: ...
 
-def before_planning(study: str) -> None:
-    """Let a study be planned elsewhere, if its runs are trained elsewhere."""
-    if elsewhere := _elsewhere.get():
-        elsewhere.plan(study)
-
-
-def before_measuring(name: str) -> None:
-    """Let work be done elsewhere as a whole, if the runs of its studies are trained elsewhere."""
-    if elsewhere := _elsewhere.get():
-        elsewhere.measure(name)
+    def train(self, folder: Path, tasks: Sequence[RunTask]) -> None: ...
 
 
 def _tasks(groups: Sequence[list[QueuedRun]]) -> list[RunTask]:

@@ -19,10 +19,11 @@ from glasshouse.records.kept_schema import Between, Seconds, Seed, Size, Text, T
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.results.study import StudyRegistration
-from glasshouse.specs import catalogue, spec_files
+from glasshouse.specs import catalogue, options, spec_files
 from glasshouse.specs.errors import GlasshouseError, RunError, SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.studies.arm_table import FILE, ArmTable, check_arms
+from glasshouse.studies.study_options import MOST_SEEDS, Question, StudyOptions
 from glasshouse.verdicts.verdict import LARGEST_MARGIN, SMALLEST_ALPHA, VerdictRule
 from glasshouse.version import __version__
 
@@ -37,8 +38,24 @@ FIRST_TUNING_SEED = 1_000_000
 # The fields of PlannedArm that study.json stores unchanged.
 PLAIN_ARM_FIELDS = ("name", "folder", "recipe", "changes", "asked", "replicas", "facts", "step_flops")
 
+# The fields of Design that study.json stores unchanged.
+PLAIN_FIELDS = (
+    "created",
+    "seeds",
+    "metric",
+    "step_seconds",
+    "judged",
+    "notes",
+    "power",
+    "replicas",
+    "replicates",
+    "multiverse",
+    "multiverse_cost",
+    "all_pairs",
+    "shortens_interval",
+)
+
 # More than commands accept.
-MOST_SEEDS = 10_000
 MOST_ARMS = 1_000
 SeedCount = Annotated[int, Between(0, MOST_SEEDS)]
 
@@ -53,42 +70,6 @@ def checked_name(name: str) -> str:
     if name == CLAIMS:
         raise RunError(f"{name!r} is the folder of the trials of claims and no name for a study; choose another")
     return run_folder.checked_name(name, "study")
-
-
-@dataclass(frozen=True)
-class Question:
-    """The user's question, as typed. The same question with the same arms continues the same study."""
-
-    kind: str  # "compare" or "sweep"
-    words: tuple[str, ...]
-    metric: str | None = None
-    match: str = "steps"
-    tune: str | None = None
-    alpha: float = 0.05
-    margin: float | None = None
-    batch: SeedCount = 0  # seeds added at a time in a sequential study (--until-decided); 0: all seeds in one batch
-    most: SeedCount = 0  # maximum number of seeds of a sequential study
-    items: bool = False  # whether the items of the evaluation are a sample, as the seeds are
-    quick: bool = False  # whether this only tries that a study works, with tiny models and a few steps
-
-    @property
-    def looks(self) -> tuple[int, ...]:
-        """The numbers of seeds after which a sequential study is judged; empty for other studies."""
-        return (*range(self.batch, self.most, self.batch), self.most) if self.batch else ()
-
-    def options(self) -> list[str]:
-        """The command-line options of this question, without --seeds and --name."""
-        values = [
-            ("--metric", self.metric),
-            ("--match", self.match if self.match != "steps" else None),
-            ("--tune", self.tune),
-            ("--alpha", repr(self.alpha) if self.alpha != 0.05 else None),
-            ("--margin", repr(self.margin) if self.margin is not None else None),
-        ]
-        options = [word for name, value in values if value is not None for word in (name, value)]
-        if self.batch:
-            options += ["--until-decided", "--batch", str(self.batch), "--max-seeds", str(self.most)]
-        return [*options, "--items"] if self.items else options
 
 
 @dataclass(frozen=True)
@@ -132,6 +113,8 @@ class Design:
     step_seconds: dict[str, list[float]] = dataclasses.field(default_factory=dict)  # arm -> seconds per step in each round
     judged: tuple[int, ...] = ()  # the numbers of seeds that had been judged each time more seeds were added
     notes: tuple[str, ...] = ()
+    power: str = ""  # the differences that the seeds find; empty before the first run is planned
+    multiverse_cost: str = ""  # the runs that a multiverse adds
     leaks: tuple[Leak, ...] = ()  # data leakage in any arm's data
     finished: bool = False
     replicas: str = "auto"  # as requested; the resulting number is in each PlannedArm
@@ -146,32 +129,34 @@ class Design:
     @property
     def planned_seeds(self) -> tuple[int, ...]:
         """The seeds that may be trained. In a sequential study they are more than have been trained so far."""
-        if not self.question.batch:
+        if not self.question.until_decided:
             return self.seeds
-        return tuple(range(self.seeds[0], self.seeds[0] + self.question.most))
+        return tuple(range(self.seeds[0], self.seeds[0] + self.question.max_seeds))
 
     def command(self, name: str) -> str:
         """The command line that reproduces the study."""
         consecutive = self.seeds == tuple(range(len(self.seeds)))
         seeds = str(len(self.seeds)) if consecutive else ",".join(map(str, self.seeds))
-        words = ["--replicate", self.replicates] if self.replicates else [*self.question.words]
-        options = [
-            *([] if self.question.batch else ["--seeds", seeds]),
-            *([] if self.replicates else self.question.options()),
-            *(["--replicas", self.replicas] if self.replicas != "auto" else []),
-            *(["--register"] if self.registration else []),
-            *(["--multiverse"] if self.multiverse else []),
-            *(["--all-pairs"] if self.all_pairs and self.question.kind == "compare" else []),
-        ]
-        return shlex.join(["glasshouse", self.question.kind, *words, *options, "--name", name])
+        asked = {} if self.replicates else options.given(self.question)
+        study = StudyOptions(
+            **asked,
+            seeds=None if self.question.until_decided else seeds,
+            replicate=self.replicates or None,
+            replicas=self.replicas,
+            register=self.registration is not None,
+            multiverse=self.multiverse,
+            all_pairs=self.all_pairs and self.question.kind == "compare",
+            name=name,
+        )
+        words = () if self.replicates else self.question.words
+        return shlex.join(["glasshouse", self.question.kind, *words, *options.words(study)])
 
     def to_json(self) -> dict[str, Any]:
         arms = []
         for arm in self.arms:
             plain = {name: getattr(arm, name) for name in PLAIN_ARM_FIELDS}
             arms.append({**plain, "notes": list(arm.notes), "spec": spec_files.to_toml(arm.spec)})
-        names = ("created", "seeds", "metric", "step_seconds", "judged", "notes", "replicas", "replicates")
-        fields = {name: getattr(self, name) for name in (*names, "multiverse", "all_pairs", "shortens_interval")}
+        fields = {name: getattr(self, name) for name in PLAIN_FIELDS}
         tables = {"question": asdict(self.question), "rule": asdict(self.rule), "arms": arms}
         tuning = asdict(self.tuning) if self.tuning else None
         head = {"format": FORMAT, "glasshouse": __version__}
@@ -214,6 +199,8 @@ class Design:
             seeds=tuple(table["seeds"]),
             judged=tuple(table["judged"]),
             notes=tuple(table["notes"]),
+            power=table.get("power", ""),
+            multiverse_cost=table.get("multiverse_cost", ""),
             leaks=tuple(Leak(**leak) for leak in table.get("leaks", ())),
             question=Question(**question),
             rule=VerdictRule(**rule),
@@ -267,6 +254,8 @@ class StudyTable(InformingEntries):
     registered: NotRequired[StudyRegistration]
     replicates: NotRequired[str]
     multiverse: NotRequired[bool]
+    power: NotRequired[str]
+    multiverse_cost: NotRequired[str]
     all_pairs: NotRequired[bool]
 
 

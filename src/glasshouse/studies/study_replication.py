@@ -65,7 +65,7 @@ def fresh_seeds(original: StudyFolder, requested: str | int | Sequence[int] | No
     """
     design = original.design()
     used = set().union(*used_seeds(original))
-    if design.question.batch:
+    if design.question.until_decided:
         return _next_seeds(used_seeds(original)[0], design.question.batch)
     chosen = arms.parse_seeds(len(design.seeds) if requested is None else requested)
     if chosen == tuple(range(len(chosen))):

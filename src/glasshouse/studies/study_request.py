@@ -5,16 +5,18 @@ Checks that nothing which was decided before the runs is changed afterwards. Tra
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 from glasshouse.formatting import duration
+from glasshouse.launching.submission import Submission
 from glasshouse.records import progress_bar
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError, SpecError
+from glasshouse.specs.options import options_of
 from glasshouse.studies import (
     arms,
     multiverse,
-    run_queue,
     study_folder,
     study_pairs,
     study_planning,
@@ -23,7 +25,9 @@ from glasshouse.studies import (
     tuning,
 )
 from glasshouse.studies.arms import Variant
-from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, Question, StudyFolder, Tuning
+from glasshouse.studies.run_queue import Place
+from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, StudyFolder, Tuning
+from glasshouse.studies.study_options import Question, StudyOptions
 
 
 @dataclass(frozen=True)
@@ -31,24 +35,20 @@ class StudyRequest:
     """A study that is to be created, or continued if there is one with the same question."""
 
     question: Question
+    options: StudyOptions  # without a name: the default name, with a number if a study with another question has it
     variants: tuple[Variant, ...]
     seeds: tuple[int, ...]
     tuning: Tuning | None
-    name: str | None  # None: the default name, with a number if a study with another question has it
     default_name: str
     root: Path
-    register: bool = False
-    with_multiverse: bool = False
-    all_pairs: bool = False
     replicates: str = ""
     shortens_interval: bool = False  # of a new study; one that is continued keeps what it has
 
     def find(self) -> tuple[StudyFolder | None, str]:
         """(the study with the same question, or None; the name for a new study)."""
-        attempt = 1
-        while True:
+        for attempt in count(1):
             numbered = self.default_name if attempt == 1 else f"{self.default_name}-{attempt}"
-            candidate = numbered if self.name is None else self.name
+            candidate = self.options.name or numbered
             path = self.root / candidate
             if not path.exists():
                 return None, candidate
@@ -56,9 +56,9 @@ class StudyRequest:
             difference = self._difference_from(study.design()) if study else "it is not a study"
             if study and not difference:
                 return study, candidate
-            if self.name:
+            if self.options.name:
                 raise RunError(f"{path} already exists, and {difference}; choose another --name, or delete it")
-            attempt += 1
+        raise AssertionError
 
     def _difference_from(self, design: Design) -> str:
         if design.replicates != self.replicates:
@@ -68,24 +68,21 @@ class StudyRequest:
         return _question_difference(design, self.question, self.variants)
 
 
-def open_or_create(request: StudyRequest, device: str, replicas: str) -> StudyFolder:
-    """The study with the same question, extended by what is new in the request; else a new study. Trains nothing."""
-    if request.with_multiverse:
+def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submission:
+    """The study with the same question, extended by what is new in the request; else a new study. Trains nothing.
+
+    Where the study is planned by a job, that job is returned.
+    """
+    options = request.options
+    if options.multiverse:
         multiverse.check(request.question, request.variants)
-    if request.all_pairs:
+    if options.all_pairs:
         study_pairs.check(len(request.variants))
     study, unused_name = request.find()
     if study is None:
-        run_queue.before_planning(unused_name)
-        plan = (request.question, request.variants, request.seeds, device, replicas, request.tuning)
-        design = study_planning.make_design(
-            *plan, with_multiverse=request.with_multiverse, shortens_interval=request.shortens_interval
-        )
-        design = replace(design, replicates=request.replicates, all_pairs=request.all_pairs)
-        if request.with_multiverse:
-            design = _with_multiverse(design, request.variants)
-        if request.register:
-            design = replace(design, registration=study_registration.new_registration(design))
+        if submitted := place.plan(unused_name):
+            return submitted
+        design = _planned(request, place.device)
         while study is None:
             try:
                 created = study_folder.create(design, unused_name, request.root)
@@ -95,24 +92,39 @@ def open_or_create(request: StudyRequest, device: str, replicas: str) -> StudyFo
             else:
                 _announce(created, design)
                 return created
-    unchanged = _unchanged_settings(study.design(), request.seeds, replicas)
+    unchanged = _unchanged_settings(study.design(), request.seeds, options.replicas)
     progress_bar.say(f"continuing {study.path}, which asks the same question{unchanged}")
-    if request.register:
+    if options.register:
         _register(study)
-    _add_seeds(study, request.seeds)
-    if request.with_multiverse:
+    add_seeds(study, request.seeds)
+    if options.multiverse:
         _add_multiverse(study, study_replication.variants_of(study))
-    if request.all_pairs:
+    if options.all_pairs:
         study_pairs.add(study)
     return study
 
 
+def _planned(request: StudyRequest, device: str) -> Design:
+    """The design of a new study."""
+    options = request.options
+    plan = (request.question, request.variants, request.seeds, device, options.replicas, request.tuning)
+    design = study_planning.make_design(
+        *plan, with_multiverse=options.multiverse, shortens_interval=request.shortens_interval
+    )
+    design = replace(design, replicates=request.replicates, all_pairs=options.all_pairs)
+    if options.multiverse:
+        design = _with_multiverse(design, request.variants)
+    if options.register:
+        design = replace(design, registration=study_registration.new_registration(design))
+    return design
+
+
 def _question_difference(design: Design, question: Question, variants: Sequence[Variant]) -> str:
     """How the question of an existing study differs from this one; empty if they are the same."""
-    for name in ("kind", "metric", "match", "tune", "alpha", "margin", "batch", "most", "items"):
+    for name in ("kind", *(option.name for option in options_of(Question))):
         old, new = getattr(design.question, name), getattr(question, name)
         if old != new:
-            return f"its {'max-seeds' if name == 'most' else name} is {old}, not {new}"
+            return f"its {name.replace('_', '-')} is {old}, not {new}"
     old_names, new_names = [arm.name for arm in design.arms], [variant.name for variant in variants]
     # Studies of older releases have ranges whose values were written in two ways.
     if [arms.without_spelling(name) for name in old_names] != [arms.without_spelling(name) for name in new_names]:
@@ -126,18 +138,18 @@ def _question_difference(design: Design, question: Question, variants: Sequence[
 def _unchanged_settings(design: Design, seeds: Sequence[int], replicas: str) -> str:
     """The settings that the study keeps although the command now has other ones."""
     parts = []
-    if not design.question.batch and (others := [seed for seed in design.seeds if seed not in seeds]):
+    if not design.question.until_decided and (others := [seed for seed in design.seeds if seed not in seeds]):
         parts.append(f"; its other seeds ({len(others)}) are kept")
     if replicas != design.replicas:
         parts.append(f"; its --replicas {design.replicas} is kept, not {replicas}")
     return "".join(parts)
 
 
-def _add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
+def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
     """Add the seeds that the study does not have yet."""
     with study.locked():
         design = study.design()
-        if design.question.batch or not (new := [seed for seed in seeds if seed not in design.seeds]):
+        if design.question.until_decided or not (new := [seed for seed in seeds if seed not in design.seeds]):
             return
         if design.registration:
             study_registration.refuse_seeds(study, new)
@@ -154,9 +166,8 @@ def _announce(study: StudyFolder, design: Design) -> None:
     seconds = sum(arm.facts["plan"]["seconds"] for arm in design.arms) * len(design.seeds)
     count = f"{len(design.arms)} arms with {len(design.seeds)} seeds each"
     progress_bar.say(f"{Path(study.path)}: {count}, about {duration(seconds)} one after another; {design.notes[0]}")
-    for note in design.notes:
-        if note.startswith(multiverse.NOTE):
-            progress_bar.say(note)
+    if design.multiverse_cost:
+        progress_bar.say(design.multiverse_cost)
     if design.registration:
         progress_bar.say(f"registered before the first run, digest {design.registration.digest}")
 
@@ -182,8 +193,7 @@ def _with_multiverse(design: Design, variants: Sequence[Variant]) -> Design:
     tuned = next((universe.tune for universe in others if universe.tune), None)
     plan = tuning.parse(tuned, variants, design.seeds, tuning_seed_of_multiverse(design))
     tuning_runs = len(plan.seeds) * sum(map(len, plan.values.values())) if plan else 0
-    note = multiverse.cost(design, others, tuning_runs)
-    return replace(design, multiverse=True, notes=(*design.notes, note))
+    return replace(design, multiverse=True, multiverse_cost=multiverse.cost(design, others, tuning_runs))
 
 
 def _add_multiverse(study: StudyFolder, variants: Sequence[Variant]) -> None:
@@ -191,7 +201,7 @@ def _add_multiverse(study: StudyFolder, variants: Sequence[Variant]) -> None:
         design = study.design()
         if not design.multiverse:
             design = _with_multiverse(design, variants)
-            progress_bar.say(design.notes[-1])
+            progress_bar.say(design.multiverse_cost)
             study.write(design)
 
 

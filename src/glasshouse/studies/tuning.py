@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
+from glasshouse.launching.submission import Submission
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, spec_fields, spec_files
 from glasshouse.specs.errors import RunError, SpecError
@@ -16,7 +17,7 @@ from glasshouse.specs.spec import SECTIONS, Spec
 from glasshouse.studies import arms, run_queue, study_metric, study_values
 from glasshouse.studies.arm_table import FILE
 from glasshouse.studies.arms import Variant
-from glasshouse.studies.run_queue import QueuedRun
+from glasshouse.studies.run_queue import Place, QueuedRun
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, PlannedArm, StudyFolder, Tuning
 from glasshouse.studies.study_planning import with_seed
 from glasshouse.training import warm_start
@@ -102,11 +103,11 @@ def tuning_metric(design: Design) -> str:
     return f"validation.{design.metric.partition('.')[2]}"
 
 
-def tune(study: StudyFolder, design: Design, device: str) -> Design:
+def tune(study: StudyFolder, design: Design, place: Place) -> Submission | None:
     """Train the tuning runs that are left, put each arm's best value into its spec, and write the design."""
     tuning = design.tuning
     if tuning is None or tuning.chosen:
-        return design
+        return None
     try:
         queue = [
             _queued_run(study, design, arm, value, seed)
@@ -118,7 +119,9 @@ def tune(study: StudyFolder, design: Design, device: str) -> Design:
         raise RunError(f"{study.path / FILE}: a value of its tuning cannot be tried: {error}") from None
     metric = tuning_metric(design)
     title = f"tuning {study.name}"
-    run_queue.run_all(queue, device, study.path, title, lambda queued: study_values.describe_value(queued.run, metric))
+    describe = lambda queued: study_values.describe_value(queued.run, metric)  # noqa: E731
+    if submitted := run_queue.run_all(queue, place, study.path, title, describe):
+        return submitted
     tuned_arms, means_by_arm, chosen = [], {}, {}
     for arm in design.arms:
         means = {value: _mean(study, arm, value, tuning, metric) for value in tuning.values[arm.name]}
@@ -134,7 +137,7 @@ def tune(study: StudyFolder, design: Design, device: str) -> Design:
     finished_tuning = replace(tuning, found=means_by_arm, chosen=chosen)
     design = replace(design, arms=tuple(tuned_arms), tuning=finished_tuning, notes=(*design.notes, about))
     study.write(design)
-    return design
+    return None
 
 
 def _queued_run(study: StudyFolder, design: Design, arm: PlannedArm, value: str, seed: int) -> QueuedRun:
