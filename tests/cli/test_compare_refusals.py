@@ -44,11 +44,11 @@ pytestmark = pytest.mark.usefixtures("short_trials")
         ((POSITIONS, "--until-decided", "--batch", "1"), [SpecError, "--batch=1"]),
         ((POSITIONS, "--until-decided", "--batch", "0"), [SpecError, "--batch=0"]),
         ((POSITIONS, "--until-decided", "--batch", "0", "--max-seeds", "0"), [SpecError, "--batch=0"]),
-        ((POSITIONS, "--batch", "4"), [GlasshouseError, "--batch=4", "--until-decided"]),
+        ((POSITIONS, "--batch", "5"), [GlasshouseError, "--batch=5", "--until-decided"]),
         ((POSITIONS, "--max-seeds", "9"), [GlasshouseError, "--max-seeds=9", "--until-decided"]),
         (("training.steps=4,8", "--match", "tokens"), [SpecError, "--match=tokens"]),
         (("masked-model",), [SpecError]),
-        ((POSITIONS, "--until-decided", "--max-seeds", "3"), [SpecError, "--max-seeds=3"]),
+        ((POSITIONS, "--until-decided", "--max-seeds", "3"), [SpecError, "--batch=4", "3"]),
         ((POSITIONS, "--until-decided", "--seeds", "3"), [SpecError, "--seeds", "--until-decided"]),
         ((POSITIONS, "--items"), [SpecError, "validation"]),
         ((POSITIONS, "--items", "--metric", "test.perplexity"), [GlasshouseError, "test.perplexity", "test.loss"]),
@@ -91,7 +91,7 @@ def test_a_device_that_is_not_there(short_text: Path) -> None:
             (POSITIONS, "training.steps=7"),
             ["arm 'learned'", "training.steps=4, not training.steps=7"],
         ),
-        ((POSITIONS, "--until-decided"), ["its batch is 0, not 4"]),
+        ((POSITIONS, "--until-decided"), ["its until-decided is False, not True"]),
     ],
 )
 def test_a_name_that_another_study_has(study: Path, short_text: Path, words: tuple[str, ...], messages: list[str]) -> None:

@@ -99,7 +99,7 @@ def test_the_command_line_reproduces_the_study() -> None:
     )
     assert checked.command("x").endswith("--items --seeds 3 --register --multiverse --name x")
     replication = replace(checked, replicates="norms", seeds=(8, 9))
-    expected = "glasshouse compare --replicate norms --seeds 8,9 --register --multiverse --name y"
+    expected = "glasshouse compare --seeds 8,9 --register --replicate norms --multiverse --name y"
     assert replication.command("y") == expected
 
 
