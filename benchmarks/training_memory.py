@@ -34,7 +34,7 @@ from glasshouse.records import machine
 from glasshouse.specs import spec_files
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.next_token import NextToken
-from glasshouse.training import activation_checkpointing, cost_plan, devices, parallelism, peak_memory
+from glasshouse.training import activation_checkpointing, cost_plan, devices, parallelism
 from glasshouse.training.engine import Engine
 from glasshouse.training.job import Job
 
@@ -105,7 +105,7 @@ def measure(size: Size, case: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         job = job_of(size, case, device, Path(folder))
         memory = cost_plan.at_peak(cost_plan.training_memory(job, "bf16"), job.spec.training)
-        peak_memory.reset(device)
+        devices.reset_peak_memory(device)
         spread = parallelism.connect("shard", "bf16") if SHARDED in case else None
         train = job.prepared.splits["train"]
         engine = Engine(job.spec, job.steps, job.task, model_on(job), train, device, spread)
@@ -120,7 +120,7 @@ def measure(size: Size, case: str) -> dict[str, Any]:
     return {
         "parameters": parameters,
         "predicted": memory,
-        "peak": peak_memory.bytes_since_reset(device),
+        "peak": devices.peak_memory(device),
         "seconds": statistics.median(times[WARM_UP:]),
         "losses": losses,
     }

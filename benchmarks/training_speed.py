@@ -39,7 +39,6 @@ import glasshouse
 from glasshouse.records import machine
 from glasshouse.training import compute_choice, devices, precision
 from glasshouse.training.job import Job
-from glasshouse.training.matmul_speed import matmul_flop_rate
 
 # What a recipe needs to have the architecture of GPT-2, and of nanoGPT.
 AS_GPT2 = (
@@ -259,7 +258,9 @@ def steps_table(case: Case, device: torch.device, nanogpt: Path | None, smoke: b
     peers = list(builders)
     builders |= {name: partial(our_steps, job, case.steps) for name, job in jobs.items()}
     number_format = compute_choice.choose(first).precision
-    rate = matmul_flop_rate(device, number_format, 128 if smoke else 8192 if device.type == "cuda" else 1024, seconds=1.0)
+    rate = devices.matmul_flop_rate(
+        device, number_format, 128 if smoke else 8192 if device.type == "cuda" else 1024, seconds=1.0
+    )
     table = Table(title=f"{case.recipe} on {device}: steps; matrix products alone {rate / 1e12:.3f} TFLOP/s")
     for column in ("", "ms a step", "tokens/s", "of the matrix rate", *(f"times {peer}" for peer in peers)):
         table.add_column(column, justify="right")

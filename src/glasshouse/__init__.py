@@ -133,7 +133,7 @@ if TYPE_CHECKING:
     from glasshouse.runs.run import Run, Translation
     from glasshouse.specs.errors import GlasshouseError
     from glasshouse.studies.study import Study
-    from glasshouse.training.cluster_plan import ClusterPlan
+    from glasshouse.training.cluster_prediction import ClusterPlan
     from glasshouse.training.cost_plan import Plan
     from glasshouse.training.kept_measurements import SpeedMeasurement
 
@@ -253,7 +253,7 @@ _EXPORTS = {
     "runs.run": ("Run", "Translation"),
     "specs.errors": ("GlasshouseError",),
     "studies.study": ("Study",),
-    "training.cluster_plan": ("ClusterPlan",),
+    "training.cluster_prediction": ("ClusterPlan",),
     "training.cost_plan": ("Plan",),
     "training.kept_measurements": ("SpeedMeasurement",),
 }

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from glasshouse.training import cost_plan, devices, replica_rule
+from glasshouse.training import cost_plan, devices, replica_count
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (30, 60, 220), "black": (10, 10, 10)}
 
@@ -23,8 +23,8 @@ def quick_training(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def always_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs train together, whatever the size of their steps."""
-    monkeypatch.setattr(replica_rule, "FEWEST", 2)
-    monkeypatch.setitem(replica_rule.LIMITS, "cpu", float("inf"))
+    monkeypatch.setattr(replica_count, "FEWEST", 2)
+    monkeypatch.setitem(replica_count.LIMITS, "cpu", float("inf"))
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from glasshouse.launching.cluster_hardware import ClusterHardware
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import cluster_prediction, cost_plan
-from glasshouse.training.cluster_plan import ClusterPlan
-from glasshouse.training.cluster_prediction import make
+from glasshouse.training.cluster_prediction import ClusterPlan, make
 from glasshouse.training.communication_model import WeightCounts
 from tests.refusals import refused
 

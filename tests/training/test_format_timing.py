@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from glasshouse import cpu_kernels
-from glasshouse.training import compute_rule, cost_plan, format_timing, kept_measurements
+from glasshouse.cpu_kernels import row_kernel
+from glasshouse.training import compute_choice, cost_plan, devices, format_timing, kept_measurements
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 from tests.training.small_runs import CPU, demo_spec
@@ -23,8 +24,8 @@ def test_every_setting_is_timed_in_every_round_in_alternating_order(job, monkeyp
         return 0.25 * len(timed)
 
     monkeypatch.setattr(cost_plan, "step_seconds", seconds)
-    monkeypatch.setattr(compute_rule, "available_threads", lambda: 3)
-    monkeypatch.setattr(compute_rule, "times_bf16", lambda: True)
+    monkeypatch.setattr(devices, "available_threads", lambda: 3)
+    monkeypatch.setattr(compute_choice, "times_bf16", lambda: True)
     measurement = format_timing.measure(job, ("demo-lm", "model.width=16"))
     forward = [(name, count) for name in ("fp32", "bf16") for count in (1, 2, 3)]
     assert timed[:6] == forward
@@ -44,7 +45,7 @@ def test_a_format_without_a_kernel_is_left_out(job, monkeypatch):
 
     message = "pack_vnni2 is only supported when avx512 is supported"
     monkeypatch.setattr(cost_plan, "step_seconds", seconds)
-    monkeypatch.setattr(compute_rule, "times_bf16", lambda: True)
+    monkeypatch.setattr(compute_choice, "times_bf16", lambda: True)
     assert {one.precision for one in format_timing.measure(job).times} == {"fp32"}
     message = "shapes cannot be multiplied"
     with pytest.raises(RuntimeError, match="multiplied"):
@@ -62,8 +63,8 @@ def test_replicas_and_a_run_alone_are_timed_in_turn_in_the_fastest_settings(job,
         return 3.0 - torch.get_num_threads()
 
     monkeypatch.setattr(cost_plan, "step_seconds", seconds)
-    monkeypatch.setattr(compute_rule, "available_threads", lambda: 2)
-    monkeypatch.setattr(compute_rule, "times_bf16", lambda: False)
+    monkeypatch.setattr(devices, "available_threads", lambda: 2)
+    monkeypatch.setattr(compute_choice, "times_bf16", lambda: False)
     times = format_timing.measure(job).replicas
     assert times is not None
     assert (times.precision, times.threads, times.count) == ("fp32", 2, 8)
@@ -81,13 +82,13 @@ def test_runs_that_cannot_be_replicas_are_timed_alone_only(text, monkeypatch):
 
 
 def test_bf16_is_not_timed_where_it_is_emulated(monkeypatch):
-    monkeypatch.setattr(compute_rule, "times_bf16", lambda: False)
+    monkeypatch.setattr(compute_choice, "times_bf16", lambda: False)
     assert format_timing.formats_of(CPU) == ["fp32"]
 
 
 @pytest.mark.parametrize(("available", "counts"), [(1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6]), (8, [1, 2, 4, 8])])
 def test_thread_counts_are_powers_of_two_and_all(monkeypatch, available, counts):
-    monkeypatch.setattr(compute_rule, "available_threads", lambda: available)
+    monkeypatch.setattr(devices, "available_threads", lambda: available)
     assert format_timing.thread_counts(CPU) == counts
     assert format_timing.thread_counts(torch.device("cuda")) == [0]
 
@@ -98,8 +99,33 @@ def test_steps_are_timed_with_and_without_a_fast_path_in_turn(job, monkeypatch):
         return 1.0 if with_kernels else 1.5
 
     monkeypatch.setattr(cost_plan, "step_seconds", seconds)
-    monkeypatch.setattr(compute_rule, "times_bf16", lambda: False)
+    monkeypatch.setattr(compute_choice, "times_bf16", lambda: False)
     (found,) = format_timing.measure(job).fast_paths
     assert found.taken == (1.0,) * format_timing.ROUNDS
     assert found.without == (1.5,) * format_timing.ROUNDS
     assert found.text == "kernels for CPUs: 1000.0 ms with, 1500.0 ms without (1.50 times)"
+
+
+def test_what_is_missing_is_named_with_its_reason(monkeypatch):
+    monkeypatch.setattr(row_kernel, "_openmp", lambda: (None, 0, 0))
+    monkeypatch.setattr(compute_choice, "times_bf16", lambda: False)
+    monkeypatch.setattr(format_timing, "COMPILERS", ("no-such-compiler",))
+    described = format_timing.fast_paths(CPU)
+    assert described["kernels for CPUs"] == "yes, in fp32, in one thread: torch has no GNU OpenMP here"
+    assert described["bfloat16 products"].startswith("no: ")
+    assert described["training.compile=true"] == "no: it needs one of no-such-compiler"
+    assert format_timing.fast_paths(torch.device("mps")) == {}
+
+
+def test_a_step_without_the_kernels_gives_the_same_loss(text):
+    job = Job.prepare(demo_spec(text, "model.width=64", "training.batch=16", "data.context=32"), CPU)
+    (variant,) = format_timing.without_fast_paths(job, "fp32").values()
+    other, context = variant
+    fast = job.engine("fp32").step(0)
+    with context:
+        assert not cpu_kernels.usable(torch.zeros(cpu_kernels.LEAST_NUMBERS, requires_grad=True))
+        slow = other.engine("fp32").step(0)
+    assert cpu_kernels.usable(torch.zeros(cpu_kernels.LEAST_NUMBERS, requires_grad=True))
+    torch.testing.assert_close(fast.losses, slow.losses, rtol=1e-6, atol=0)
+    torch.testing.assert_close(fast.gradient_norms, slow.gradient_norms, rtol=1e-5, atol=0)
+    assert format_timing.without_fast_paths(job, "bf16") == {}

@@ -15,8 +15,8 @@ from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import Interrupted, SpecError
 from glasshouse.specs.spec import ModelSpec, TrainingSpec
 from glasshouse.training import cost_plan, job, optimisers, replicas
+from glasshouse.training.adamw import AdamW
 from glasshouse.training.job import Job
-from glasshouse.training.optimisers import AdamW
 from tests import needs
 from tests.refusals import refused
 from tests.training import small_runs
@@ -265,26 +265,6 @@ def test_less_state_needs_less_memory(text):
     assert states == sorted(states, reverse=True)
     assert len(set(states)) == 4
     assert len({sum(one.values()) - one["optimiser"] for one in memory.values()}) == 1
-
-
-def test_adamw_on_a_cpu_is_torchs_fused_one():
-    listed, reference = small_model(), small_model()
-    training = training_spec("adamw", weight_decay=0.1)
-    groups = optimisers.parameter_groups(reference, training)
-    pairs = [
-        (listed, build(listed, training)),
-        (reference, torch.optim.AdamW(groups, betas=(training.beta1, training.beta2), fused=True)),
-    ]
-    for step in range(3):
-        for model, optimiser in pairs:
-            set_rate(optimiser)
-            set_gradients(model, step)
-            optimiser.step()
-            optimiser.zero_grad()
-    assert all(torch.equal(own, other) for own, other in zip(listed.parameters(), reference.parameters(), strict=True))
-    states = [optimisers.state(optimiser, model) for model, optimiser in pairs]
-    assert states[0].keys() == states[1].keys()
-    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
 
 
 def test_training_on_a_cpu_does_not_import_the_compiler_of_torch(text):

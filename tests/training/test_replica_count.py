@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from glasshouse.specs.errors import SpecError
-from glasshouse.training import cost_plan, kept_measurements, replica_count, replica_rule
+from glasshouse.training import cost_plan, kept_measurements, replica_count
 from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings
 from glasshouse.training.replicas import Replicas
 from tests.needs import needs_cuda
@@ -32,10 +32,10 @@ def test_replicas_can_be_forbidden_and_forced(text):
 def test_the_rule_decides_by_the_flops_of_a_step(text, monkeypatch):
     jobs = jobs_by_seed(character_spec(text), 4)
     flops = jobs[0].step_flops()
-    monkeypatch.setitem(replica_rule.LIMITS, "cpu", flops)
+    monkeypatch.setitem(replica_count.LIMITS, "cpu", flops)
     count, reason = replica_count.choose(jobs, None)
     assert (count, reason[:36]) == (4, "4 replicas together: by rule (a step")
-    monkeypatch.setitem(replica_rule.LIMITS, "cpu", flops - 1)
+    monkeypatch.setitem(replica_count.LIMITS, "cpu", flops - 1)
     count, reason = replica_count.choose(jobs, None)
     assert (count, reason[:35]) == (1, "one after another: by rule (a step ")
     assert replica_count.choose(jobs[:3], None) == (1, "one after another: by rule (3 runs, replicas from 4 on)")
@@ -46,8 +46,8 @@ def test_the_rule_decides_by_the_flops_of_a_step(text, monkeypatch):
     [("cpu", 5e6, True), ("cpu", 1.6e8, False), ("cuda", 1.75e9, True), ("cuda", 1e12, False), ("mps", 1e6, False)],
 )
 def test_the_rule_at_the_sizes_that_were_timed(device, flops, together):
-    assert replica_rule.trains_together(torch.device(device), flops)[0] is together
-    assert "one after another" in replica_rule.rule_text(torch.device(device))
+    assert replica_count.trains_together_by_rule(torch.device(device), flops)[0] is together
+    assert "one after another" in replica_count.rule_text(torch.device(device))
 
 
 def test_no_clock_is_read_in_choosing(text, monkeypatch):

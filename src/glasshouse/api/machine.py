@@ -13,17 +13,15 @@ from glasshouse.specs.recipes import DEMO
 from glasshouse.specs.spec import Spec
 from glasshouse.training import (
     cluster_prediction,
-    compute_rule,
+    compute_choice,
     devices,
-    fast_paths,
     format_timing,
     kept_measurements,
-    replica_rule,
+    replica_count,
 )
-from glasshouse.training.cluster_plan import ClusterPlan
+from glasshouse.training.cluster_prediction import ClusterPlan
 from glasshouse.training.job import Job
 from glasshouse.training.kept_measurements import SpeedMeasurement
-from glasshouse.training.matmul_speed import FORMATS, matmul_flop_rate
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,14 @@ def doctor(device: str = "auto") -> Diagnosis:
     """Describe this machine and measure the speed of its matrix products."""
     chosen = devices.pick(device)
     size = 512 if chosen.type == "cpu" else 8192
-    rates = {name: matmul_flop_rate(chosen, name, size) for name in FORMATS}
+    rates = {name: devices.matmul_flop_rate(chosen, name, size) for name in devices.MATMUL_FORMATS}
     facts = machine.describe(str(chosen)) | {
-        "number format by rule": compute_rule.precisions_text(chosen),
-        "several seeds by rule": replica_rule.rule_text(chosen),
+        "number format by rule": compute_choice.precisions_text(chosen),
+        "several seeds by rule": replica_count.rule_text(chosen),
     }
     if chosen.type == "cpu":
-        facts["threads by rule"] = compute_rule.threads_text()
-    facts |= fast_paths.describe(chosen)
+        facts["threads by rule"] = compute_choice.threads_text()
+    facts |= format_timing.fast_paths(chosen)
     return Diagnosis(facts, rates, tuple(kept_measurements.of_machine(chosen)))
 
 

@@ -18,7 +18,6 @@ from glasshouse.specs import declared
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tokenizers.base import VocabularyTooLarge
-from glasshouse.training import fine_tuning_rule
 
 # Fields that may change, unless the user names them.
 ADAPTABLE = (
@@ -65,6 +64,61 @@ LARGEST_CONTEXT = 256
 FEWEST_ROW_STEPS, MOST_ROW_STEPS = 300, 20_000
 """Steps of a run over rows."""
 MOST_ROW_EPOCHS = 60
+
+# The rule of fine-tuning; `docs/fine-tuning.md` has the measurements behind the numbers.
+# Below so many rows only the head is trained: a few steps of everything else are too few to help.
+FEW_ROWS = 300
+# Below so many rows the lower blocks, which hold what the pretraining learned of language, change less than the upper ones.
+SOME_ROWS = 2000
+# Passes over the rows: as many as give so many steps, within limits.
+LEAST_STEPS = 200
+# Tokens in a batch, padding not counted. Longer texts come in smaller batches, which bounds the memory.
+BATCH_TOKENS = 4096
+LARGEST_BATCH, SMALLEST_BATCH = 32, 8
+FINE_TUNING_EVALUATIONS = 8
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """The settings of `training` for a number of rows, and the most passes over them."""
+
+    learning_rate: float
+    most_epochs: float
+    freeze: str = "none"
+    layer_decay: float = 1.0
+
+
+HEAD_ONLY = FineTuning(learning_rate=1e-2, most_epochs=60, freeze="backbone")
+LOWER_BLOCKS_LESS = FineTuning(learning_rate=3e-4, most_epochs=12, layer_decay=0.8)
+EVERYTHING = FineTuning(learning_rate=1e-4, most_epochs=4)
+
+
+def regime(rows: int) -> FineTuning:
+    """What is trained with so many rows, and how fast."""
+    if rows < FEW_ROWS:
+        return HEAD_ONLY
+    return LOWER_BLOCKS_LESS if rows < SOME_ROWS else EVERYTHING
+
+
+def fine_tuning_settings(rows: int, mean_length: float) -> dict[str, Any]:
+    """Field of the spec -> value, for a classifier or tagger that starts from a pretrained encoder.
+
+    `rows` is the number of training rows, `mean_length` their mean length in tokens, truncated to the context.
+    """
+    chosen = regime(rows)
+    batch = LARGEST_BATCH
+    while batch > SMALLEST_BATCH and batch * mean_length > BATCH_TOKENS:
+        batch //= 2
+    epochs = min(max(LEAST_STEPS * batch / max(rows, 1), 3.0), chosen.most_epochs)
+    steps = max(round(epochs * rows / batch), 1)
+    return {
+        "training.batch": batch,
+        "training.epochs": round(epochs, 1),
+        "training.learning_rate": chosen.learning_rate,
+        "training.freeze": chosen.freeze,
+        "training.layer_decay": chosen.layer_decay,
+        "evaluation.every": max(steps // FINE_TUNING_EVALUATIONS, 1),
+    }
 
 
 def adaptable(named: Iterable[str], fine_tuned: bool = False) -> tuple[str, ...]:
@@ -196,7 +250,7 @@ def _adapt_to_rows(changes: _Changes, facts: DataFacts) -> None:
     if fine_tuned:
         data = changes.spec.data
         rows = round(facts.rows * (1 - data.validation - data.test))
-        chosen = fine_tuning_rule.settings(rows, min(facts.mean_words * pieces, data.context))
+        chosen = fine_tuning_settings(rows, min(facts.mean_words * pieces, data.context))
         if not changes.may("training.epochs"):
             del chosen["evaluation.every"]
         for name, value in chosen.items():

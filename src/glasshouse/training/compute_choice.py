@@ -1,12 +1,31 @@
-"""The number format and the CPU threads of a job: what its spec sets, what was measured and kept, or what the rule says.
+"""The number format and the CPU threads of a job: what its spec sets, what was measured and kept, or what a rule says.
 
-No clock is read here. So the same command on the same machine chooses the same, however busy the machine is.
+The rule follows from the processor, the GPU and the FLOPs of a step alone. No clock is read here. So the same command on the
+same machine chooses the same, however busy the machine is.
 """
 
 from dataclasses import dataclass
 
-from glasshouse.training import compute_rule, kept_measurements, process_group
+import torch
+
+from glasshouse.formatting import flops as flops_text
+from glasshouse.records import machine
+from glasshouse.training import devices, kept_measurements, process_group
 from glasshouse.training.job import Job
+
+# The compute capability from which NVIDIA GPUs have TF32 and bfloat16 (Ampere).
+AMPERE = (8, 0)
+# Steps from this many FLOPs on are computed in the format, on NVIDIA GPUs from Ampere on. On one H200, with the step as a
+# CUDA graph: 1.75 GFLOP (`speech-lm`) took 0.97 ms in fp32 and 1.01 in bf16. Timings chose tf32 at 2.3, 8.8 and 156 GFLOP.
+# bf16 was 1.75 times as fast as fp32 at 120 GFLOP, and slower than it without a graph.
+TF32_FLOPS, BF16_FLOPS = 2e9, 2e11
+# The same for bf16 on a processor with bfloat16 matrix instructions. Timings of `speech-classifier`, 0.6 GFLOP, came out for
+# bf16 once and for fp32 the next time. Matrix products are about half of such a step, so bf16 gains at most 2 times.
+CPU_BF16_FLOPS = 2e9
+# One thread for every so many FLOPs of a step. On two ARM cores a second thread gained 1.34 times (`speech-classifier`, 0.6
+# GFLOP: 41.7 and 31.1 ms), 1.67 times (`speech-lm`, 1.75 GFLOP: 96 and 57 ms) and 1.47 times (`demo-lm`, 3.2 GFLOP: 190 and
+# 129 ms). Beside another process on one of the cores, two threads took 4.2, 2.6 and 2.3 times as long as one.
+FLOPS_PER_THREAD = 8e8
 
 
 @dataclass(frozen=True)
@@ -37,10 +56,79 @@ def choose(job: Job) -> ComputeChoice:
     reasons = list[str]()
     precision, threads = asked.precision, asked.threads
     if precision == "auto":
-        precision, reason = compute_rule.precision(job.device, flops)
+        precision, reason = precision_by_rule(job.device, flops)
         reasons.append(reason)
     if chooses_threads:
-        threads, reason = compute_rule.threads(flops)
+        threads, reason = threads_by_rule(flops)
         reasons.append(reason)
     settings = kept_measurements.settings_text(precision, threads)
     return ComputeChoice(precision, threads, f"{settings}: by rule ({'; '.join(reasons)})", remark)
+
+
+def precision_by_rule(device: torch.device, flops: float) -> tuple[str, str]:
+    """(number format, reason) for steps of so many FLOPs in a process."""
+    step = f"a step has {flops_text(flops)}"
+    if device.type == "cuda":
+        if torch.cuda.get_device_capability(device) < AMPERE:
+            return "fp32", "this GPU has neither TF32 nor bfloat16"
+        if flops >= BF16_FLOPS:
+            return "bf16", f"{step}, bf16 from {flops_text(BF16_FLOPS)} on"
+        if flops >= TF32_FLOPS:
+            return "tf32", f"{step}, tf32 from {flops_text(TF32_FLOPS)} on, bf16 from {flops_text(BF16_FLOPS)} on"
+        return "fp32", f"{step}, tf32 from {flops_text(TF32_FLOPS)} on"
+    if device.type != "cpu":
+        return "fp32", f"always on {device.type}"
+    if not (name := bf16_matrix_instructions()):
+        return "fp32", "this processor has no bfloat16 matrix instructions"
+    if flops < CPU_BF16_FLOPS:
+        return "fp32", f"{step}, bf16 from {flops_text(CPU_BF16_FLOPS)} on"
+    return "bf16", f"{step}, and this processor has bfloat16 matrix instructions, {name}"
+
+
+def threads_by_rule(flops: float) -> tuple[int, str]:
+    """(CPU threads, reason) for steps of so many FLOPs in a process."""
+    available = devices.available_threads()
+    if available == 1:
+        return 1, "one core" if machine.physical_cores() == 1 else "torch is limited to one thread here"
+    wanted = max(int(flops / FLOPS_PER_THREAD), 1)
+    if wanted < available:
+        return wanted, f"a step has {flops_text(flops)}, one thread for each {flops_text(FLOPS_PER_THREAD)}"
+    return available, f"{available} cores"
+
+
+def precisions_text(device: torch.device) -> str:
+    """The rule for a device, for steps of any size."""
+    names = [precision_by_rule(device, flops)[0] for flops in (0, TF32_FLOPS, CPU_BF16_FLOPS, BF16_FLOPS)]
+    if len(set(names)) == 1:
+        return f"{names[0]}: {precision_by_rule(device, 0)[1]}"
+    limits = {"cuda": {"tf32": TF32_FLOPS, "bf16": BF16_FLOPS}, "cpu": {"bf16": CPU_BF16_FLOPS}}[device.type]
+    return ", ".join(["fp32", *(f"{name} for steps from {flops_text(limit)} on" for name, limit in limits.items())])
+
+
+def threads_text() -> str:
+    """The rule for CPU threads, for steps of any size."""
+    return f"one for each {flops_text(FLOPS_PER_THREAD)} of a step, at most {devices.available_threads()}"
+
+
+def bf16_matrix_instructions() -> str:
+    """The bfloat16 matrix instructions that torch can use here; empty if there are none.
+
+    The dot products of AVX512_BF16 are not counted. They are at most twice as fast as float32, and casts take from that.
+    """
+    if "amx_bf16" in machine.instructions() and _torch_has_avx512():
+        return "AMX"
+    return "Arm BF16" if _is_arm_bf16() else ""
+
+
+def times_bf16() -> bool:
+    """Whether bfloat16 on this CPU is worth timing. Emulated, a step takes minutes."""
+    return _is_arm_bf16() or (_torch_has_avx512() and bool({"amx_bf16", "avx512_bf16"} & machine.instructions()))
+
+
+def _is_arm_bf16() -> bool:
+    return "bf16" in machine.instructions()
+
+
+def _torch_has_avx512() -> bool:
+    """Whether torch uses AVX-512, without which its fused attention has no bfloat16. ATEN_CPU_CAPABILITY can forbid it."""
+    return torch.backends.cpu.get_cpu_capability().startswith("AVX512")

@@ -40,7 +40,6 @@ from glasshouse.training.compute_choice import ComputeChoice
 from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 from glasshouse.training.job import Job
-from glasshouse.training.matmul_speed import matmul_flop_rate
 from glasshouse.training.parallelism import REPLICATE, SHARD, SINGLE
 
 # Limits of a timing: long enough to average over a noisy machine, short enough not to delay training. For a plan it also
@@ -142,7 +141,7 @@ def _timed_step(job: Job, choice: ComputeChoice, notes: list[str]) -> float:
 def _estimated_step(job: Job, choice: ComputeChoice, flops: int) -> float:
     """Seconds per step of so many FLOPs, from the speed of matrix products."""
     with devices.threads(choice.threads):
-        rate = matmul_flop_rate(job.device, "bf16" if choice.precision == "bf16" else "fp32", ESTIMATE_SIZE)
+        rate = devices.matmul_flop_rate(job.device, "bf16" if choice.precision == "bf16" else "fp32", ESTIMATE_SIZE)
     return flops / process_group.count_for(job.spec.training) / rate
 
 

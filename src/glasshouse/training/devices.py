@@ -1,17 +1,23 @@
-"""The device to compute on. If it is the CPU, neither this module nor any other initialises CUDA."""
+"""The device to compute on: its threads, its memory and its speed. If it is the CPU, no module initialises CUDA."""
 
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import torch
 
 from glasshouse.records import machine
 from glasshouse.specs.errors import GlasshouseError, SpecError
+from glasshouse.training import process_group
 
 # So many threads are allowed on every machine: a run may come from a larger one.
 MANY_THREADS = 64
 DEVICES = ("auto", "cpu", "cuda", "mps")
+MATMUL_FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
+# The memory of this process when `reset_peak_memory` was called.
+_resident_before = 0
 
 
 def pick(name: str) -> torch.device:
@@ -45,6 +51,14 @@ def check_threads(count: int) -> None:
             "training.threads",
             count,
         )
+
+
+def available_threads() -> int:
+    """The CPU threads that a process of training may have: its share of the physical cores, within torch's limit.
+
+    torch's limit is that of OMP_NUM_THREADS or of `torch.set_num_threads`.
+    """
+    return max(min(machine.physical_cores() // process_group.local_size(), torch.get_num_threads()), 1)
 
 
 def memory(device: torch.device) -> int:
@@ -81,3 +95,40 @@ def synchronise(device: torch.device) -> None:
         torch.cuda.synchronize(device)
     elif device.type == "mps":
         torch.mps.synchronize()
+
+
+def reset_peak_memory(device: torch.device) -> None:
+    """Measure the peak of memory use from now on."""
+    global _resident_before
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        return
+    _resident_before = machine.resident_memory()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: reset the high-water mark to the current memory use
+
+
+def peak_memory(device: torch.device) -> int:
+    """Peak memory in bytes since the reset: of all tensors on CUDA, else the growth of the process; 0 if it is unknown."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        high_water_mark = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration, ValueError):
+        return 0
+    return max(high_water_mark - _resident_before, 0)
+
+
+def matmul_flop_rate(device: torch.device, precision: str, size: int, seconds: float = 0.5) -> float:
+    """The highest FLOP/s of square matrix products within some seconds: an estimate of the device's peak."""
+    a, b = (torch.randn(size, size, device=device).to(MATMUL_FORMATS[precision]) for _ in range(2))
+    best = 0.0
+    measurement_start = time.perf_counter()
+    while time.perf_counter() - measurement_start < seconds:
+        synchronise(device)
+        start = time.perf_counter()
+        a @ b
+        synchronise(device)
+        best = max(best, 2 * size**3 / (time.perf_counter() - start))
+    return best

@@ -18,7 +18,6 @@ from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch, Task
@@ -258,7 +257,7 @@ class Engine:
         load_weights(self.model, checkpoint.groups["model"], where)
         optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"], self.offloaded)
         if self.average is not None:
-            refuse_unfit(checkpoint.groups["average"], self.average, f"the average of {where}")
+            optimisers.refuse_unfit(checkpoint.groups["average"], self.average, f"the average of {where}")
             for name, tensor in checkpoint.groups["average"].items():
                 self.average[name].copy_(sharded_tensors.like(tensor, self.average[name]))
 
@@ -309,25 +308,8 @@ def update_average(average: Tensors, weights: Tensors, rate: Tensor) -> None:
 def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
     """Load named weights into a model, and refuse weights that do not fit. Errors name their origin `where`."""
     expected = model.state_dict()
-    refuse_unfit(tensors, expected, where)
+    optimisers.refuse_unfit(tensors, expected, where)
     model.load_state_dict({name: sharded_tensors.like(tensor, expected[name]) for name, tensor in tensors.items()})
-
-
-def refuse_unfit(tensors: Tensors, expected: Tensors, where: str) -> None:
-    """Refuse tensors that differ from the expected ones in name, shape or kind of number."""
-    for name, tensor in tensors.items():
-        if name not in expected:
-            raise RunError(f"{where} has a tensor {name!r} that the model of its spec does not have")
-        if tensor.shape != expected[name].shape:
-            raise RunError(
-                f"{where}: {name!r} has shape {tuple(tensor.shape)}, but the model needs {tuple(expected[name].shape)}"
-            )
-        if expected[name].is_floating_point() and not tensor.is_floating_point():
-            raise RunError(
-                f"{where}: {name!r} has numbers of type {tensor.dtype}, but the model needs {expected[name].dtype}"
-            )
-    if missing := sorted(set(expected) - set(tensors)):
-        raise RunError(f"{where} lacks the tensor {missing[0]!r}, which the model of its spec has")
 
 
 def _micro_batches(batch: Batch, count: int) -> list[Batch]:

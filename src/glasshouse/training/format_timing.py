@@ -1,4 +1,4 @@
-"""Time the steps of a job, alone and as replicas, in each number format and on several numbers of CPU threads.
+"""Time the steps of a job, alone, as replicas and without fast paths, in each number format and on some numbers of threads.
 
 The result is kept for later choices.
 
@@ -8,18 +8,22 @@ its speed too.
 """
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import torch
 
+from glasshouse import cpu_kernels
+from glasshouse.parts import fp8_products
+from glasshouse.parts.triton_installed import TRITON_INSTALLED
 from glasshouse.records.progress_bar import say
 from glasshouse.training import (
-    compute_rule,
+    compute_choice,
     cost_plan,
     devices,
-    fast_paths,
     kept_measurements,
     precision,
     replica_count,
@@ -33,6 +37,8 @@ from glasshouse.training.replicas import Replicas
 ROUNDS = 7
 # A step of replicas takes as long as that of several runs, so there are fewer of both.
 REPLICAS, REPLICA_ROUNDS = 8, 3
+CPU_KERNELS, CUDA_GRAPH = "kernels for CPUs", "CUDA graph"
+COMPILERS = ("c++", "g++", "clang++")
 
 
 def measure(
@@ -77,12 +83,12 @@ def measure(
 
 def _time_fast_paths(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> Iterator[TimedWithout]:
     """The step times with and without each fast path, in turn."""
-    variants = fast_paths.without(job, settings.precision)
+    variants = without_fast_paths(job, settings.precision)
     times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in variants}
     for number in range(ROUNDS):
         show(number / ROUNDS, "measuring without fast paths")
         for name in times:
-            other, context = fast_paths.without(job, settings.precision)[name]
+            other, context = without_fast_paths(job, settings.precision)[name]
             with devices.threads(settings.threads):
                 times[name][1].append(cost_plan.step_seconds(job.engine(settings.precision), job.device))
                 with context:
@@ -114,13 +120,48 @@ def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str
 
 def formats_of(device: torch.device) -> list[str]:
     """The number formats that are worth timing on a device."""
-    if device.type == "cuda" and torch.cuda.get_device_capability(device) >= compute_rule.AMPERE:
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) >= compute_choice.AMPERE:
         return list(BY_PRECISION)
-    return ["fp32", "bf16"] if device.type == "cpu" and compute_rule.times_bf16() else ["fp32"]
+    return ["fp32", "bf16"] if device.type == "cpu" and compute_choice.times_bf16() else ["fp32"]
 
 
 def thread_counts(device: torch.device) -> list[int]:
     """The numbers of threads that are timed: powers of two, and all threads. Other devices than a CPU have only 0."""
-    available = compute_rule.available_threads()
+    available = devices.available_threads()
     powers = [2**power for power in range(available.bit_length()) if 2**power < available]
     return [*powers, available] if device.type == "cpu" else [0]
+
+
+def fast_paths(device: torch.device) -> dict[str, str]:
+    """Each fast path, and whether this machine has it."""
+    if device.type == "cpu":
+        from glasshouse.cpu_kernels import row_kernel
+
+        compiler = next((name for name in COMPILERS if shutil.which(name)), None)
+        spread = "on torch's threads" if row_kernel.on_torch_threads() else "in one thread: torch has no GNU OpenMP here"
+        return {
+            CPU_KERNELS: f"yes, in fp32, {spread}",
+            "bfloat16 products": "yes" if compute_choice.times_bf16() else "no: this processor has no instructions for them",
+            "training.compile=true": f"yes, by {compiler}" if compiler else f"no: it needs one of {', '.join(COMPILERS)}",
+        }
+    if device.type != "cuda":
+        return {}
+    bf16 = torch.cuda.get_device_capability(device) >= compute_choice.AMPERE
+    triton = "yes" if TRITON_INSTALLED else "no: Triton is not installed"
+    return {
+        CUDA_GRAPH: "yes",
+        "bfloat16 products": "yes" if bf16 else "no: this GPU emulates them",
+        "training.fp8_products=true": "yes" if fp8_products.available(device) else "no: this GPU has no 8-bit products",
+        "Triton kernels": triton,
+        "training.compile=true": triton,
+    }
+
+
+def without_fast_paths(job: Job, precision: str) -> dict[str, tuple[Job, AbstractContextManager[None]]]:
+    """For each fast path that steps of this job take by themselves: the job and a context in which they do not."""
+    if job.device.type == "cpu" and precision == "fp32":
+        return {CPU_KERNELS: (job, cpu_kernels.switched_off())}
+    if job.device.type == "cuda" and job.spec.training.cuda_graph:
+        training = replace(job.spec.training, cuda_graph=False)
+        return {CUDA_GRAPH: (replace(job, spec=replace(job.spec, training=training)), nullcontext())}
+    return {}

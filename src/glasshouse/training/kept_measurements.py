@@ -15,7 +15,7 @@ from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.formatting import join_with_and
 from glasshouse.records import atomic_files, kept_json, machine
 from glasshouse.specs.errors import RunError
-from glasshouse.training import compute_rule
+from glasshouse.training import devices
 from glasshouse.training.job import Job
 from glasshouse.training.precision import BY_PRECISION
 
@@ -164,7 +164,7 @@ def machine_of(device: torch.device) -> dict[str, str]:
     facts = {name: described[name] for name in ("processor", "cores", "torch", "device", "accelerator") if name in described}
     return facts | {
         "instructions": torch.backends.cpu.get_cpu_capability(),
-        "threads": str(compute_rule.available_threads()),
+        "threads": str(devices.available_threads()),
     }
 
 

@@ -26,7 +26,6 @@ from glasshouse.training import (
     devices,
     nonfinite,
     parallelism,
-    peak_memory,
     process_group,
     resume,
     run_progress,
@@ -35,10 +34,9 @@ from glasshouse.training import (
 from glasshouse.training.engine import Engine, StepResult
 from glasshouse.training.evaluation_samples import EvaluationSamples
 from glasshouse.training.parallelism import SINGLE, Parallelism
-from glasshouse.training.progress_display import Display, show_progress
 from glasshouse.training.replicas import Replicas
 from glasshouse.training.resume import RunGroup
-from glasshouse.training.run_progress import CheckpointState, RunProgress, State, TrainableModel
+from glasshouse.training.run_progress import CheckpointState, Display, RunProgress, State, TrainableModel, show_progress
 from glasshouse.training.signals import SignalWatch, catch_signals, reraise_lost_interrupt
 
 # Steps between reads of the results, by device. Each read waits for an accelerator.
@@ -250,7 +248,7 @@ class _Loop:
                     member.loggers.append(logger)
                 member.record(status=Status.TRAINING)
             self.display = stack.enter_context(show_progress(self.title, self.step, self.job.steps, self.job.task.metrics))
-            peak_memory.reset(self.engine.device)
+            devices.reset_peak_memory(self.engine.device)
             self.clock = time.perf_counter()
             for member in self.active:
                 if member.out_of_patience:
@@ -260,7 +258,7 @@ class _Loop:
                 stack.callback(self.saver.wait)
             while self.step < self.job.steps and self.active:
                 self._step()
-        memory = peak_memory.bytes_since_reset(self.engine.device)
+        memory = devices.peak_memory(self.engine.device)
         speed = self.steps_taken / self.step_seconds if self.step_seconds else 0.0
         finishing = [member for member in self.members if member.state in (State.STEPPING, State.STOPPED)]
         for member in finishing:

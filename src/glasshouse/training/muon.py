@@ -18,9 +18,9 @@ from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.training import listed_adamw, sharded_tensors
-from glasshouse.training.listed_update import ListedUpdate
-from glasshouse.training.optimisers import Optimiser, rate_factors, refuse_nesterov_without_momentum
+from glasshouse.training import sharded_tensors
+from glasshouse.training.adamw import ListedAdamW
+from glasshouse.training.optimisers import Optimiser, parameter_groups, refuse_nesterov_without_momentum, trained
 
 # a, b, c of x -> a x + b x^3 + c x^5, which a step applies to all singular values.
 Polynomial = tuple[float, float, float]
@@ -84,34 +84,14 @@ class Muon(Optimiser):
 
     @staticmethod
     def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        settings = settings_of(Muon, training.own)
-        matrices, factors = hidden_matrices(model), rate_factors(model, training)
-        groups: dict[tuple[bool, float, float], list[nn.Parameter]] = defaultdict(list)
-        for name, parameter in model.named_parameters():
-            orthogonal = parameter in matrices
-            factor = factors[name] * (settings.matrix_rate if orthogonal else 1.0)
-            groups[orthogonal, training.weight_decay if parameter.dim() >= 2 else 0.0, factor].append(parameter)
-        device = next(model.parameters()).device
-        return MuonUpdate(
-            [
-                {
-                    "params": parameters,
-                    "orthogonal": orthogonal,
-                    "weight_decay": decay,
-                    "lr_factor": factor,
-                    "lr": torch.zeros((), device=device),
-                }
-                for (orthogonal, decay, factor), parameters in groups.items()
-            ],
-            matrices,
-            settings,
-            (training.beta1, training.beta2),
-        )
+        settings, matrices = settings_of(Muon, training.own), hidden_matrices(model)
+        groups = parameter_groups(model, training, orthogonal=matrices, orthogonal_rate=settings.matrix_rate)
+        return MuonUpdate(groups, matrices, settings, (training.beta1, training.beta2))
 
-    @staticmethod
-    def state_numbers(model: nn.Module, training: TrainingSpec) -> int:
+    @classmethod
+    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
         matrices = hidden_matrices(model)
-        return sum(one.numel() * (1 if one in matrices else 2) for one in model.parameters() if one.requires_grad)
+        return sum(one.numel() * (1 if one in matrices else 2) for one in trained(model))
 
 
 def hidden_matrices(model: nn.Module) -> dict[nn.Parameter, list[int]]:
@@ -122,16 +102,12 @@ def hidden_matrices(model: nn.Module) -> dict[nn.Parameter, list[int]]:
         if "blocks." in name and isinstance(module, nn.Linear) and isinstance(module.weight, nn.Parameter):
             found[module.weight] = [module.out_features]
     for module in model.modules():
-        if (
-            isinstance(module, Attention)
-            and isinstance(weight := module.projection.weight, nn.Parameter)
-            and weight in found
-        ):
+        if isinstance(module, Attention) and (weight := module.projection.weight) in found:
             found[weight] = list(module.projection_sizes)
     return found
 
 
-class MuonUpdate(ListedUpdate):
+class MuonUpdate(ListedAdamW):
     """Muon's update of some groups, and AdamW's of the others. `matrices` are the rows of the matrices in each parameter."""
 
     def __init__(
@@ -141,19 +117,19 @@ class MuonUpdate(ListedUpdate):
         settings: Muon.Settings,
         betas: tuple[float, float],
     ) -> None:
-        super().__init__(groups)
-        self.matrices, self.settings, self.betas = matrices, settings, betas
+        super().__init__(groups, betas)
+        self.matrices, self.settings = matrices, settings
         steps = settings.newton_schulz_steps
         self.polynomials = MINIMAX[steps] if settings.newton_schulz == PER_STEP else (QUINTIC,) * steps
 
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> dict[str, Tensor]:
         if group["orthogonal"]:
             return {"momentum_buffer": torch.zeros_like(parameter)}
-        return listed_adamw.initial_state(parameter)
+        return super().initial_state(group, parameter)
 
     def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
         if not group["orthogonal"]:
-            listed_adamw.update(self, group, parameters, gradients, rate, self.betas)
+            super().update(group, parameters, gradients, rate)
             return
         averages = self.local_state(parameters, "momentum_buffer")
         torch._foreach_lerp_(averages, gradients, 1 - self.settings.momentum)

@@ -1,19 +1,20 @@
-"""What an optimiser of the catalogue is, AdamW, and the optimiser's state as named tensors: a checkpoint needs no pickle."""
+"""What an optimiser is, the base of those whose update is written here, and their state as named tensors without pickle."""
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.capabilities import Unsupported, require
+from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import TrainingSpec
-from glasshouse.training import adamw_kernel, sharded_tensors
+from glasshouse.training import sharded_tensors
 from glasshouse.training.freezing import depths
-from glasshouse.training.listed_adamw import ListedAdamW, OneLaunchAdamW
-from glasshouse.training.listed_update import ListedUpdate
 from glasshouse.training.offloading import OffloadedState
 
 DELETE = "delete that checkpoint, and the run is resumed from an earlier one"
@@ -23,55 +24,101 @@ class Optimiser(ABC):
     """Builds a torch optimiser for a model. A subclass may declare `Settings`, which become fields of `training`."""
 
     unsupported: ClassVar[Unsupported] = {}
+    numbers_per_weight: ClassVar[int] = 2
+    """How many numbers of state are kept for a weight that is trained."""
 
     @staticmethod
     @abstractmethod
     def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
         """The optimiser of the model's parameters. The schedule sets the learning rates of its groups in every step."""
 
-    @staticmethod
-    @abstractmethod
-    def state_numbers(model: nn.Module, training: TrainingSpec) -> int:
+    @classmethod
+    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
         """How many numbers of state it keeps for the parameters that are trained, without counters."""
+        return cls.numbers_per_weight * sum(parameter.numel() for parameter in trained(model))
 
 
-class AdamW(Optimiser):
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019), in one kernel. Only matrices decay."""
+class ListedUpdate(torch.optim.Optimizer, ABC):
+    """Takes steps group by group, as operations on lists of tensors. As in torch's fused optimisers, `found_inf` above 0
+    leaves all weights unchanged.
 
-    @staticmethod
-    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        groups, betas = parameter_groups(model, training), (training.beta1, training.beta2)
-        parameters = [sharded_tensors.local(parameter) for parameter in model.parameters()]
-        if not parameters[0].is_cuda:
-            return ListedAdamW(groups, betas)
-        if adamw_kernel.usable(parameters):
-            return OneLaunchAdamW(groups, betas)
-        return torch.optim.AdamW(groups, betas=betas, fused=True, capturable=True)
+    A CUDA graph can record such an update: nothing of it waits for the device. Weights that are sharded over processes are
+    updated in each process for its share.
+    """
 
-    @staticmethod
-    def state_numbers(model: nn.Module, training: TrainingSpec) -> int:
-        return 2 * sum(parameter.numel() for parameter in trained(model))
+    # torch's name for optimisers that read `found_inf`.
+    _step_supports_amp_scaling = True
+    found_inf: Tensor | None = None
+    # torch's decorator of these keeps them out of compiled functions, and imports `torch._dynamo`, which takes two seconds.
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+
+    def __init__(self, groups: list[dict[str, Any]]) -> None:
+        super().__init__(groups, {})
+
+    @abstractmethod
+    def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
+        """The state of a parameter before its first step."""
+
+    @abstractmethod
+    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
+        """Update the parameters of a group in place. The gradients are finite; the rate is 0 if nothing may change."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Take one step."""
+        for group, parameters, gradients in self.groups_with_gradients():
+            rate = group["lr"]
+            if self.found_inf is not None:
+                # 0 times NaN is NaN, so the gradients become zeros too.
+                gradients = [torch.where(self.found_inf == 0, gradient, 0.0) for gradient in gradients]
+                rate = rate * (self.found_inf == 0)
+            self.update(group, parameters, gradients, rate)
+
+    def groups_with_gradients(self) -> Iterator[tuple[dict[str, Any], list[nn.Parameter], list[Tensor]]]:
+        """Each group with its parameters that have gradients, and this process's share of these. All have a state then."""
+        for group in self.param_groups:
+            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+            for parameter in parameters:
+                if not self.state[parameter]:
+                    self.state[parameter].update(self.initial_state(group, parameter))
+            if parameters:
+                gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+                yield group, parameters, [sharded_tensors.local(gradient) for gradient in gradients]
+
+    def local_state(self, parameters: list[nn.Parameter], key: str) -> list[Tensor]:
+        """The tensors of state with this name, of the present process."""
+        return [sharded_tensors.local(self.state[parameter][key]) for parameter in parameters]
 
 
-def parameter_groups(model: nn.Module, training: TrainingSpec, tensor_rates: bool = True) -> list[dict[str, Any]]:
+def parameter_groups(
+    model: nn.Module,
+    training: TrainingSpec,
+    tensor_rates: bool = True,
+    orthogonal: Collection[nn.Parameter] = (),
+    orthogonal_rate: float = 1.0,
+) -> list[dict[str, Any]]:
     """The parameters by weight decay and by the factor of their learning rate. Only matrices decay.
 
-    With `tensor_rates` a learning rate is a tensor on the device, so that a CUDA graph reads its current value.
+    With `tensor_rates` a learning rate is a tensor on the device, so that a CUDA graph reads its current value. Parameters
+    that are `orthogonal` have groups of their own.
     """
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    groups: dict[tuple[bool, float, float], list[nn.Parameter]] = {}
     factors = rate_factors(model, training)
     for name, parameter in model.named_parameters():
+        apart = parameter in orthogonal
         decay = training.weight_decay if parameter.dim() >= 2 else 0.0
-        groups.setdefault((decay, factors[name]), []).append(parameter)
+        groups.setdefault((apart, decay, factors[name] * (orthogonal_rate if apart else 1.0)), []).append(parameter)
     device = next(model.parameters()).device
     return [
         {
             "params": parameters,
+            "orthogonal": apart,
             "weight_decay": decay,
             "lr_factor": factor,
             "lr": torch.zeros((), device=device) if tensor_rates else 0.0,
         }
-        for (decay, factor), parameters in groups.items()
+        for (apart, decay, factor), parameters in groups.items()
     ]
 
 
@@ -104,12 +151,12 @@ def check(training: TrainingSpec) -> None:
 
 
 def memory(model: nn.Module, training: TrainingSpec) -> int:
-    """The bytes of the optimiser's state. That of an optimiser which does not say it is counted as AdamW's."""
+    """The bytes of the optimiser's state. An optimiser that does not say it is counted with two numbers for each weight."""
     optimiser = catalogue.find("optimiser", training.optimiser, "training.optimiser")
-    return 4 * int(getattr(optimiser, "state_numbers", AdamW.state_numbers)(model, training))
+    return 4 * int(getattr(optimiser, "state_numbers", Optimiser.state_numbers)(model, training))
 
 
-def state(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+def state(optimiser: torch.optim.Optimizer, model: nn.Module) -> Tensors:
     """The optimiser's state as `PARAMETER/KEY` -> tensor."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
@@ -121,10 +168,7 @@ def state(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tenso
 
 
 def restore(
-    optimiser: torch.optim.Optimizer,
-    model: nn.Module,
-    tensors: dict[str, Tensor],
-    offloaded: OffloadedState | None = None,
+    optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Tensors, offloaded: OffloadedState | None = None
 ) -> None:
     """Restore what `state` returned. Refuses a state that this optimiser does not have: RunError."""
     parameters = dict(model.named_parameters())
@@ -132,7 +176,7 @@ def restore(
         names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
         for group in optimiser.param_groups:
             for parameter in group["params"]:
-                refuse_foreign(names[parameter], tensors, optimiser.initial_state(group, parameter))
+                state_of(names[parameter], tensors, optimiser.initial_state(group, parameter))
     for name, tensor in tensors.items():
         parameter_name, _, key = name.rpartition("/")
         if parameter_name not in parameters:
@@ -146,21 +190,36 @@ def restore(
         optimiser.state[parameter][key] = sharded_tensors.like(moved, parameter) if moved.dim() else moved
 
 
-def refuse_foreign(parameter: str, tensors: dict[str, Tensor], initial: dict[str, Tensor]) -> None:
-    """Refuse saved tensors of a parameter that differ from those of its initial state in name, shape or type of number.
+def state_of(parameter: str, tensors: Tensors, initial: Tensors) -> Tensors:
+    """The saved state of a parameter, if it has the names, shapes and types of its initial state.
 
-    A parameter that was frozen when they were saved has none.
+    A parameter that was frozen when the state was saved has none.
     """
     saved = {key: tensors[f"{parameter}/{key}"] for key in initial if f"{parameter}/{key}" in tensors}
-    if missing := set(initial) - set(saved) if saved else set():
-        raise RunError(f"the optimiser's state of {parameter} lacks {sorted(missing)[0]!r}; {DELETE}")
-    for key, tensor in saved.items():
-        found, needed = ((tuple(one.shape), str(one.dtype)) for one in (tensor, initial[key]))
-        if found != needed:
-            raise RunError(
-                f"the optimiser's state {key!r} of {parameter} has shape {found[0]} and {found[1]}, but needs {needed[0]} "
-                f"and {needed[1]}; {DELETE}"
-            )
+    if saved:
+        refuse_unfit(saved, initial, f"the optimiser's state of {parameter}", exact=True)
+    return saved
+
+
+def refuse_unfit(tensors: Tensors, expected: Tensors, where: str, exact: bool = False) -> None:
+    """Refuse tensors that differ from the expected ones in name, shape or kind of number; if `exact`, also in precision."""
+    wrong = ""
+    for name in sorted({*tensors, *expected}):
+        if name not in expected:
+            wrong = f"has a tensor {name!r} that the model of its spec does not have"
+        elif name not in tensors:
+            wrong = f"lacks the tensor {name!r}"
+        elif tensors[name].shape != expected[name].shape:
+            shapes = tuple(tensors[name].shape), tuple(expected[name].shape)
+            wrong = f"has {name!r} in shape {shapes[0]}, but needs {shapes[1]}"
+        elif not _fits(tensors[name].dtype, expected[name].dtype, exact):
+            wrong = f"has {name!r} in numbers of type {tensors[name].dtype}, but needs {expected[name].dtype}"
+        if wrong:
+            raise RunError(f"{where} {wrong}", remedies=[DELETE] if exact else ())
+
+
+def _fits(found: torch.dtype, needed: torch.dtype, exact: bool) -> bool:
+    return found == needed or (not exact and (found.is_floating_point or not needed.is_floating_point))
 
 
 def refuse_nesterov_without_momentum(momentum: float, nesterov: bool) -> None:

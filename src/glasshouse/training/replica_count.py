@@ -1,14 +1,16 @@
 """How many runs train together as one program: as many as fit into memory, if a measurement or the rule is for it.
 
-No clock is read here. So the same command on the same machine chooses the same, however busy the machine is.
+The rule follows from the device and the FLOPs of a step alone. No clock is read here. So the same command on the same
+machine chooses the same, however busy the machine is.
 """
 
 from collections.abc import Sequence
 
 import torch
 
+from glasshouse.formatting import flops as flops_text
 from glasshouse.specs.errors import SpecError
-from glasshouse.training import cost_plan, devices, kept_measurements, peak_memory, replica_rule, replicas
+from glasshouse.training import cost_plan, devices, kept_measurements, replicas
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 
@@ -16,6 +18,17 @@ from glasshouse.training.replicas import Replicas
 MEASURED_REPLICAS, MEASURED_STEPS = 8, 20
 # The share of a device's free memory that replicas may use, by prediction.
 MEMORY_SHARE = 0.8
+# Replicas share the overhead of every operator, and lose the fused attention. So they gain in small steps and large groups.
+# On one core of an ARM processor (Neoverse N1) in fp32, the speed of a replica relative to a run alone was, in groups of 4
+# and of 8: 1.5 and 2.3 at 5 MFLOP, 1.4 and 2.0 at 17, 1.1 and 1.3 at 23, 1.3 and 1.9 at 34, 0.9 and 1.1 at 71, 0.8 and 0.9
+# at 512. In groups of 2 it was 0.9 or less.
+FEWEST = 4
+CPU_FLOPS = 4e7
+# One H200, fp32, CUDA graphs (docs/replicas.md): a step of 1.75 GFLOP took 0.97 ms alone, 0.34 ms a replica in a group of 8,
+# and 0.11 ms in a group of 512, which is 16 TFLOP/s. At that rate 16 GFLOP take as long as the step alone, which is mostly
+# overhead. Larger steps were not timed.
+CUDA_FLOPS = 1.6e10
+LIMITS = {"cpu": CPU_FLOPS, "cuda": CUDA_FLOPS}
 TOO_LARGE = "one after another: several need more memory than the device has"
 CANNOT_BE_REPLICAS = "these runs cannot be replicas: {}; train them one after another (replicas off)"
 
@@ -63,29 +76,29 @@ def _refuse(reason: str, together: bool | None) -> tuple[int, str]:
 
 def _is_faster(job: Job, count: int) -> tuple[bool, str]:
     """(whether so many replicas are faster than single runs, where that is known from)."""
-    if count < replica_rule.FEWEST:
-        return False, f"by rule ({count} runs, replicas from {replica_rule.FEWEST} on)"
+    if count < FEWEST:
+        return False, f"by rule ({count} runs, replicas from {FEWEST} on)"
     training = job.spec.training
     measurement, remark = kept_measurements.find(job)
     times = measurement.replicas if measurement else None
     if measurement and times and (times.precision, times.threads) == (training.precision, training.threads):
         return times.is_faster, measurement.replica_reason(times)
     # The texts of the first batches differ between seeds. All seeds get the choice of one.
-    is_faster, reason = replica_rule.trains_together(job.device, job.with_seed(0).step_flops())
+    is_faster, reason = trains_together_by_rule(job.device, job.with_seed(0).step_flops())
     return is_faster, f"by rule ({reason})" + (f"; {remark}" if remark else "")
 
 
 def _measured_memory(jobs: Sequence[Job], steps: int) -> int:
     """The peak memory of each of a few replicas over some steps, in bytes; 0 on a device that does not count it."""
     device = jobs[0].device
-    peak_memory.reset(device)
+    devices.reset_peak_memory(device)
     before = torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
     with devices.threads(jobs[0].spec.training.threads):
         group = Replicas(jobs)
         for step in range(steps):
             group.step(step % group.steps)
         devices.synchronise(device)
-    return (peak_memory.bytes_since_reset(device) - before) // len(jobs)
+    return (devices.peak_memory(device) - before) // len(jobs)
 
 
 def predicted_memory(job: Job) -> int:
@@ -98,3 +111,19 @@ def predicted_memory(job: Job) -> int:
 def max_replicas(job: Job, replica_memory: int) -> int:
     """The number of replicas that fit into the device's free memory; at least one."""
     return max(int(cost_plan.free_memory(job.device) * MEMORY_SHARE / replica_memory), 1)
+
+
+def trains_together_by_rule(device: torch.device, flops: float) -> tuple[bool, str]:
+    """(whether seeds train together, reason) for steps of so many FLOPs of one run, and groups of `FEWEST` or more."""
+    limit = LIMITS.get(device.type)
+    if limit is None:
+        return False, f"replicas were never timed on {device.type}"
+    return flops <= limit, f"a step has {flops_text(flops)}, replicas up to {flops_text(limit)}"
+
+
+def rule_text(device: torch.device) -> str:
+    """The rule for a device, for steps of any size."""
+    limit = LIMITS.get(device.type)
+    if limit is None:
+        return "one after another"
+    return f"groups of {FEWEST} or more together for steps up to {flops_text(limit)}, else one after another"

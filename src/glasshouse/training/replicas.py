@@ -29,12 +29,12 @@ from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch
 from glasshouse.training import cuda_graphs, devices, precision, tied_output
+from glasshouse.training.adamw import StackedAdamW
 from glasshouse.training.compiling import compiled
 from glasshouse.training.engine import StepResult, ema_update_rate, load_weights, record_first_nonfinite, update_average
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.job import Job
 from glasshouse.training.parallelism import LossModule
-from glasshouse.training.stacked_adamw import StackedAdamW
 
 # The fields that may differ between replicas.
 FREE_FIELDS = {"training": ("seed", "learning_rate", "weight_decay"), "model": ("initialisation",)}

@@ -14,9 +14,8 @@ from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import sharded_tensors
-from glasshouse.training.listed_update import ListedUpdate
-from glasshouse.training.optimisers import Optimiser, parameter_groups, trained
-from glasshouse.training.stacked_adamw import EPSILON
+from glasshouse.training.adamw import EPSILON
+from glasshouse.training.optimisers import ListedUpdate, Optimiser, parameter_groups
 
 
 class ScheduleFreeAdamW(Optimiser):
@@ -47,10 +46,6 @@ class ScheduleFreeAdamW(Optimiser):
     @staticmethod
     def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
         return ScheduleFreeUpdate(parameter_groups(model, training), training.beta1, training.beta2)
-
-    @staticmethod
-    def state_numbers(model: nn.Module, training: TrainingSpec) -> int:
-        return 2 * sum(parameter.numel() for parameter in trained(model))
 
 
 class ScheduleFreeUpdate(ListedUpdate):

@@ -1,13 +1,12 @@
-"""AdamW in one launch: the update of torch's, for a model and for replicas, launched and recorded."""
+"""AdamW: the update of torch's, on a CPU and in one launch, for a model and for replicas, launched and recorded."""
 
 import pytest
 import torch
 
 from glasshouse.training import optimisers
-from glasshouse.training.adamw_kernel import AdamWKernel, Update
-from glasshouse.training.listed_adamw import OneLaunchAdamW
+from glasshouse.training.adamw import AdamWKernel, OneLaunchAdamW, Update
 from tests.needs import needs_cuda
-from tests.training.optimiser_battery import RATE, build, small_model, training_spec
+from tests.training.optimiser_battery import RATE, build, set_gradients, set_rate, small_model, training_spec
 
 BETAS = 0.9, 0.95
 # More numbers than a program updates; numbers that no vector load fits; one number.
@@ -127,3 +126,23 @@ def test_recorded_steps_of_two_shapes_equal_launched_ones():
         kernels["launched"](updates(launched, *state["launched"], count), one, none)
     for recorded, reference in zip(weights, launched, strict=True):
         assert torch.equal(recorded, reference)
+
+
+def test_adamw_on_a_cpu_is_torchs_fused_one():
+    listed, reference = small_model(), small_model()
+    training = training_spec("adamw", weight_decay=0.1)
+    groups = optimisers.parameter_groups(reference, training)
+    pairs = [
+        (listed, build(listed, training)),
+        (reference, torch.optim.AdamW(groups, betas=(training.beta1, training.beta2), fused=True)),
+    ]
+    for step in range(3):
+        for model, optimiser in pairs:
+            set_rate(optimiser)
+            set_gradients(model, step)
+            optimiser.step()
+            optimiser.zero_grad()
+    assert all(torch.equal(own, other) for own, other in zip(listed.parameters(), reference.parameters(), strict=True))
+    states = [optimisers.state(optimiser, model) for model, optimiser in pairs]
+    assert states[0].keys() == states[1].keys()
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])

@@ -1,0 +1,141 @@
+"""Optimisers with at most one number of state for a weight, where AdamW has two: SGD, Lion and Adafactor."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.parts.capabilities import Unsupported
+from glasshouse.records.checkpoint import Tensors
+from glasshouse.specs.declared import settings_of
+from glasshouse.specs.spec import TrainingSpec
+from glasshouse.specs.spec_fields import setting
+from glasshouse.training import sharded_tensors
+from glasshouse.training.optimisers import (
+    ListedUpdate,
+    Optimiser,
+    parameter_groups,
+    refuse_nesterov_without_momentum,
+    trained,
+)
+
+
+class SGD(Optimiser):
+    """v <- momentum v + g, w <- w - rate v. With Nesterov's look-ahead the step is along g + momentum v.
+
+    Gradient descent with momentum (Polyak 1964; Nesterov 1983). Weight decay is added to the gradient of matrices. It needs
+    larger learning rates than AdamW, and one number of state for each weight.
+    """
+
+    unsupported: ClassVar[Unsupported] = {"replicas": "SGD has no version for stacked weights"}
+
+    @dataclass(frozen=True)
+    class Settings:
+        momentum: float = setting(0.9, "decay of the sum of gradients that is the step", minimum=0, maximum=0.9999)
+        nesterov: bool = setting(True, "step along the momentum of the next step (Nesterov)")
+
+    @staticmethod
+    def check(training: TrainingSpec) -> None:
+        settings = settings_of(SGD, training.own)
+        refuse_nesterov_without_momentum(settings.momentum, settings.nesterov)
+
+    @staticmethod
+    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+        return SGDUpdate(parameter_groups(model, training), settings_of(SGD, training.own))
+
+    @classmethod
+    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
+        settings = settings_of(SGD, training.own)
+        return sum(parameter.numel() for parameter in trained(model)) if settings.momentum else 0
+
+
+class SGDUpdate(ListedUpdate):
+    """The update of SGD by torch's fused kernel. Unlike torch's optimiser it takes weights that are sharded or that are
+    unfrozen later."""
+
+    def __init__(self, groups: list[dict[str, Any]], settings: SGD.Settings) -> None:
+        super().__init__(groups)
+        self.settings = settings
+
+    def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
+        return {"momentum_buffer": torch.zeros_like(parameter)} if self.settings.momentum else {}
+
+    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
+        torch._fused_sgd_(
+            [sharded_tensors.local(parameter) for parameter in parameters],
+            gradients,
+            self.local_state(parameters, "momentum_buffer") if self.settings.momentum else [],
+            weight_decay=group["weight_decay"],
+            momentum=self.settings.momentum,
+            lr=rate,
+            dampening=0.0,
+            nesterov=self.settings.nesterov,
+            maximize=False,
+            is_first_step=False,
+            grad_scale=None,
+            found_inf=self.found_inf,
+        )
+
+
+class Lion(Optimiser):
+    """w <- w - rate (sign(beta1 m + (1 - beta1) g) + decay w), then m <- beta2 m + (1 - beta2) g. Only matrices decay.
+
+    Every number moves by the whole rate. The paper's learning rates (Chen et al., Symbolic Discovery of Optimization
+    Algorithms, 2023) are 3 to 10 times smaller than AdamW's, with a weight decay as many times larger. It keeps one number
+    of state for each weight.
+    """
+
+    unsupported: ClassVar[Unsupported] = {"replicas": "Lion has no version for stacked weights"}
+    numbers_per_weight = 1
+
+    @staticmethod
+    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+        return LionUpdate(parameter_groups(model, training), training.beta1, training.beta2)
+
+
+class LionUpdate(ListedUpdate):
+    """The update of Lion for lists of parameters."""
+
+    def __init__(self, groups: list[dict[str, Any]], beta1: float, beta2: float) -> None:
+        super().__init__(groups)
+        self.beta1, self.beta2 = beta1, beta2
+
+    def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
+        return {"exp_avg": torch.zeros_like(parameter)}
+
+    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
+        weights = [sharded_tensors.local(parameter) for parameter in parameters]
+        averages = self.local_state(parameters, "exp_avg")
+        steps = torch._foreach_lerp(averages, gradients, 1 - self.beta1)
+        torch._foreach_sign_(steps)
+        if group["weight_decay"]:
+            torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
+        torch._foreach_mul_(steps, rate)
+        torch._foreach_sub_(weights, steps)
+        torch._foreach_lerp_(averages, gradients, 1 - self.beta2)
+
+
+class Adafactor(Optimiser):
+    """The gradient divided by the root of a rank-1 estimate of its squares, clipped to unit root mean square.
+
+    As torch implements it (Shazeer and Stern 2018). The learning rate is relative: an update is at most
+    `training.learning_rate` times the root mean square of its parameter. The paper's is 0.01. There is no first moment, so
+    the state of a matrix is one row and one column.
+    """
+
+    unsupported: ClassVar[Unsupported] = {
+        "shards": "Adafactor's row and column are means over a whole matrix; choose training.parallel=replicate, or another "
+        "optimiser",
+        "replicas": "torch's Adafactor reads numbers of each parameter on the CPU",
+    }
+
+    @staticmethod
+    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+        return torch.optim.Adafactor(parameter_groups(model, training, tensor_rates=False), lr=0.0)
+
+    @classmethod
+    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
+        matrices = [parameter for parameter in trained(model) if parameter.dim() >= 2]
+        vectors = sum(parameter.numel() for parameter in trained(model) if parameter.dim() < 2)
+        return vectors + sum(one.numel() // one.shape[-1] + one.numel() // one.shape[-2] for one in matrices)
