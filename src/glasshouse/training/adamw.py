@@ -249,8 +249,12 @@ def fused(
 ) -> None:
     """The update of a list of tensors. `tensors` are weights, gradients, first and second moments; gradients are divided by
     `scale`, and nothing changes if `skipped` is not 0."""
+    weights, gradients, first_moments, second_moments = tensors
     torch._fused_adamw_(
-        *tensors,
+        weights,
+        gradients,
+        first_moments,
+        second_moments,
         max_exp_avg_sqs=[],
         state_steps=steps,
         lr=rate,

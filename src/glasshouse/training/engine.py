@@ -4,8 +4,9 @@ All randomness in a step (the examples, dropout) is a function of (seed, step). 
 resumed run continues as if it had never stopped.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +37,69 @@ class StepResult:
     gradient_norms: Tensor
     learning_rates: tuple[float, ...]
 
+    def metrics(self) -> list[dict[str, float]]:
+        """The numbers of each model. Waits for the device."""
+        rows = zip(self.losses.tolist(), self.gradient_norms.tolist(), self.learning_rates, strict=True)
+        return [{"loss": loss, "gradient_norm": norm, "learning_rate": rate} for loss, norm, rate in rows]
 
-class Engine:
+
+class TrainableModel(ABC):
+    """A model in training, which is evaluated, saved and restored: that of an engine, or one replica of several."""
+
+    spec: Spec
+    task: Task
+    device: torch.device
+    parallelism: Parallelism
+    graphed_forward: cuda_graphs.GraphedForward
+
+    @abstractmethod
+    def evaluated_model(self) -> AbstractContextManager[nn.Module]:
+        """The model with the weights that evaluations use, within a block."""
+
+    @abstractmethod
+    def evaluated_weights(self) -> Tensors:
+        """These weights, where one process holds them all. They are valid until another replica is evaluated."""
+
+    @abstractmethod
+    def checkpoint_groups(self) -> dict[str, Tensors]:
+        """All tensors of a checkpoint, by group. They depend neither on the number of processes nor on that of replicas."""
+
+    @abstractmethod
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Load a checkpoint to continue from it."""
+
+    @abstractmethod
+    def use_weights(self, weights: Tensors, where: str) -> None:
+        """Use these weights in later evaluations. Training cannot continue afterwards."""
+
+    def evaluate(self, shard: Shard) -> dict[str, float]:
+        """The task's metrics on a split, as they are measured during training."""
+        settings, forward = self.spec.evaluation, self.graphed_forward
+        return self._measured(lambda model: self.task.evaluate(model, shard, settings, False, forward=forward))
+
+    def final_evaluation(
+        self, shard: Shard, progress: Callable[[float], None] = lambda share: None
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        """The task's final metrics on a split, and in rank 0 the values of its items."""
+        values: dict[str, np.ndarray] = {}
+
+        def measure(model: nn.Module) -> dict[str, float]:
+            evaluation = self.task.final_evaluation(model, shard, self.spec.evaluation, progress, self.graphed_forward)
+            values.update(evaluation[1])
+            return evaluation[0]
+
+        return self._measured(measure), values
+
+    def _measured(self, measure: Callable[[nn.Module], dict[str, float]]) -> dict[str, float]:
+        def compute() -> dict[str, float]:
+            with precision.context(self.spec.training.precision, self.device):
+                return measure(model)
+
+        with self.evaluated_model() as model:
+            return self.parallelism.from_main(compute)
+
+
+class Engine(TrainableModel):
     """A model, its task and its optimiser."""
 
     def __init__(
@@ -65,9 +127,7 @@ class Engine:
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
         self.offloaded = OffloadedState(self.optimiser) if spec.training.offload_optimiser else None
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
-        self.average = (
-            {name: tensor.clone() for name, tensor in self.model.state_dict().items()} if self._ema_decay else None
-        )
+        self.average = copies(self.model.state_dict()) if spec.training.ema else None
         self.evaluates_average = True
         self.stages = batch_stages.stages_of(spec.training, steps)
         self.order = BatchOrder(spec.training.seed, self.stages, task.example_count(train), task.example_lengths(train))
@@ -81,12 +141,15 @@ class Engine:
         self.graphed_step = cuda_graphs.GraphedStep(self._update, device, spec.training)
         self.graphed_forward = cuda_graphs.GraphedForward(self.model, device, spec.training)
         # An optimiser of another package may hold its learning rate as a number, which a CUDA graph would never update.
-        self.graphed_step.enabled &= all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
-        self.graphed_step.enabled &= self.optimiser_skips or device.type != "cuda"
         # Neither communication, nor copies that are waited for, nor activation checkpointing, which saves the state of
         # random numbers, can be recorded.
-        self.graphed_step.enabled &= self.parallelism.size == 1 and self.offloaded is None
-        self.graphed_step.enabled &= not spec.training.checkpoint_activations
+        self.graphed_step.enabled &= (
+            all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
+            and self.optimiser_skips
+            and self.parallelism.size == 1
+            and self.offloaded is None
+            and not spec.training.checkpoint_activations
+        )
 
     @property
     def members(self) -> list["Engine"]:
@@ -108,9 +171,7 @@ class Engine:
             if not isinstance(group["lr"], Tensor):
                 group["lr"] = learning_rate * group.get("lr_factor", 1.0)
         batch = self.batch(step)
-        numbers = torch.tensor(
-            [step, learning_rate, ema_update_rate(self._ema_decay, step), self.task.prediction_count(batch)]
-        )
+        numbers = torch.tensor([step, learning_rate, ema_update_rate(training.ema, step), self.task.prediction_count(batch)])
         batch = self.parallelism.own_rows(batch)
         if self.graphed_step.enabled:
             batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
@@ -146,21 +207,16 @@ class Engine:
             self.optimiser.grad_scale = ((norm + 1e-6) / limit).clamp(min=1)
         return norm
 
-    @property
-    def _ema_decay(self) -> float:
-        return self.spec.training.ema
-
     @contextmanager
-    def _with_average_weights(self) -> Iterator[None]:
-        """Load the averaged weights into the model within the block, if there are any."""
+    def evaluated_model(self) -> Iterator[nn.Module]:
         average = self._average_weights()
         if average is None or not self.evaluates_average:
-            yield
+            yield self.model
             return
-        weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        weights = copies(self.model.state_dict())
         self.model.load_state_dict(average)
         try:
-            yield
+            yield self.model
         finally:
             self.model.load_state_dict(weights)
 
@@ -212,47 +268,17 @@ class Engine:
             return True
         return bool(self.first_nonfinite < 0)
 
-    def evaluate(self, shard: Shard) -> dict[str, float]:
-        """The task's metrics on a split, as they are measured during training."""
-
-        def compute() -> dict[str, float]:
-            with precision.context(self.spec.training.precision, self.device):
-                return self.task.evaluate(self.model, shard, self.spec.evaluation, False, forward=self.graphed_forward)
-
-        with self._with_average_weights():
-            return self.parallelism.from_main(compute)
-
-    def final_evaluation(
-        self, shard: Shard, progress: Callable[[float], None] = lambda share: None
-    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        """The task's final metrics on a split, and in rank 0 the values of its items."""
-        values: dict[str, np.ndarray] = {}
-
-        def compute() -> dict[str, float]:
-            with precision.context(self.spec.training.precision, self.device):
-                metrics, items = self.task.final_evaluation(
-                    self.model, shard, self.spec.evaluation, progress, self.graphed_forward
-                )
-            values.update(items)
-            return metrics
-
-        with self._with_average_weights():
-            return self.parallelism.from_main(compute), values
-
     def evaluated_weights(self) -> Tensors:
-        """The weights that evaluations during training use, where one process holds them all."""
         average = self._average_weights()
         return dict(self.model.state_dict()) if average is None else average
 
     def checkpoint_groups(self) -> dict[str, Tensors]:
-        """All tensors of a checkpoint, by group. They do not depend on the number of processes."""
         groups = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
         if (average := self._average_weights()) is not None:
             groups["average"] = average
         return {name: sharded_tensors.gathered(tensors) for name, tensors in groups.items()}
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Load a checkpoint to continue from it."""
         where = f"the checkpoint {name_of(checkpoint.step)}"
         load_weights(self.model, checkpoint.groups["model"], where)
         optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"], self.offloaded)
@@ -262,9 +288,13 @@ class Engine:
                 self.average[name].copy_(sharded_tensors.like(tensor, self.average[name]))
 
     def use_weights(self, weights: Tensors, where: str) -> None:
-        """Use these weights in later evaluations. Training cannot continue afterwards."""
         load_weights(self.model, weights, where)
         self.evaluates_average = False
+
+
+def copies(tensors: Tensors) -> Tensors:
+    """Named tensors with memory of their own."""
+    return {name: tensor.clone() for name, tensor in tensors.items()}
 
 
 def compiled_loss(task: Task, model: Any, precision: str) -> LossSum:

@@ -4,16 +4,16 @@ import hashlib
 import json
 import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.formatting import join_with_and
 from glasshouse.records import atomic_files, kept_json, machine
+from glasshouse.records.kept_schema import Between, Size
 from glasshouse.specs.errors import RunError
 from glasshouse.training import devices
 from glasshouse.training.job import Job
@@ -27,31 +27,21 @@ MIN_SPEEDUP = 1.15
 IDLE_SHARE = 0.3
 # The fields of training that change the work of a step.
 TRAINING_FIELDS = (
-    "batch",
-    "batch_warmup",
-    "window_warmup",
-    "gradient_accumulation",
-    "optimiser",
-    "ema",
-    "freeze",
-    "lora_rank",
-    "lora_targets",
-    "processes",
-    "checkpoint_activations",
-    "offload_optimiser",
-    "cuda_graph",
-    "bf16_residual",
+    *("batch", "batch_warmup", "window_warmup", "gradient_accumulation", "optimiser", "ema", "freeze", "lora_rank"),
+    *("lora_targets", "processes", "checkpoint_activations", "offload_optimiser", "cuda_graph", "bf16_residual"),
     "fp8_products",
 )
+# Seconds, one figure for each round of a measurement.
+Rounds = Annotated[tuple[Annotated[float, Between(1e-12, 1e12)], ...], Size(1)]
 
 
 @dataclass(frozen=True)
 class TimedSettings:
-    """Seconds per step in a number format on a number of CPU threads (0: not a CPU), one figure for each round."""
+    """Seconds per step in a number format on a number of CPU threads (0: not a CPU)."""
 
     precision: str
     threads: int
-    rounds: tuple[float, ...]
+    rounds: Rounds
 
     @property
     def seconds(self) -> float:
@@ -64,13 +54,13 @@ class TimedSettings:
 
 @dataclass(frozen=True)
 class TimedReplicas:
-    """Seconds per step and replica of `count` replicas, and seconds per step alone, one figure of each for each round."""
+    """Seconds per step and replica of `count` replicas, and seconds per step alone."""
 
     precision: str
     threads: int
     count: int
-    together: tuple[float, ...]
-    alone: tuple[float, ...]
+    together: Rounds
+    alone: Rounds
 
     @property
     def is_faster(self) -> bool:
@@ -85,11 +75,11 @@ class TimedReplicas:
 
 @dataclass(frozen=True)
 class TimedWithout:
-    """Seconds per step without a fast path and, in turn, with it, one figure of each for each round."""
+    """Seconds per step without a fast path and, in turn, with it."""
 
     fast_path: str
-    without: tuple[float, ...]
-    taken: tuple[float, ...]
+    without: Rounds
+    taken: Rounds
 
     @property
     def text(self) -> str:
@@ -111,7 +101,7 @@ class SpeedMeasurement:
     date: str
     words: tuple[str, ...]
     load: float
-    times: tuple[TimedSettings, ...]
+    times: Annotated[tuple[TimedSettings, ...], Size(1)]
     replicas: TimedReplicas | None = None
     fast_paths: tuple[TimedWithout, ...] = ()
 
@@ -128,7 +118,9 @@ class SpeedMeasurement:
             times = [one for one in self.times if one.precision == name and threads in (0, one.threads)]
             if not times:
                 continue
-            found = _fewest_threads(times)
+            found, *more = sorted(times, key=lambda one: one.threads)
+            for one in more:
+                found = one if found.seconds > MIN_SPEEDUP * one.seconds else found
             if all(seconds > MIN_SPEEDUP * found.seconds for seconds in earlier):
                 best = found
             earlier.append(found.seconds)
@@ -147,15 +139,6 @@ class SpeedMeasurement:
 def settings_text(precision: str, threads: int) -> str:
     """A number format and a number of threads in words."""
     return precision + (f" on {threads} thread{'s' * (threads > 1)}" if threads else "")
-
-
-def _fewest_threads(times: Sequence[TimedSettings]) -> TimedSettings:
-    ordered = sorted(times, key=lambda one: one.threads)
-    chosen = ordered[0]
-    for one in ordered[1:]:
-        if chosen.seconds > MIN_SPEEDUP * one.seconds:
-            chosen = one
-    return chosen
 
 
 def machine_of(device: torch.device) -> dict[str, str]:
@@ -225,42 +208,24 @@ def find(job: Job) -> tuple[SpeedMeasurement | None, str]:
 def read(path: Path) -> SpeedMeasurement | None:
     """A kept measurement; None if the file is damaged."""
     try:
-        table = kept_json.read(path)
-        times = tuple(
-            TimedSettings(str(one["precision"]), int(one["threads"]), _seconds(one["rounds"])) for one in table["times"]
-        )
-        measurement = SpeedMeasurement(
-            machine=dict(table["machine"]),
-            shape=dict(table["shape"]),
-            date=str(table["date"]),
-            words=tuple(map(str, table["words"])),
-            load=float(table["load"]),
-            times=times,
-            replicas=_read_replicas(table.get("replicas")),
-            fast_paths=tuple(
-                TimedWithout(str(one["fast_path"]), _seconds(one["without"]), _seconds(one["taken"]))
-                for one in table.get("fast_paths", ())
-            ),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        table = kept_json.read(path, SpeedMeasurement)
+    except (OSError, ValueError):
         return None
-    all_rounds = [one.rounds for one in times]
-    if measurement.replicas:
-        all_rounds += [measurement.replicas.together, measurement.replicas.alone]
-    all_rounds += [rounds for one in measurement.fast_paths for rounds in (one.without, one.taken)]
-    sound = all(rounds and all(0 < seconds < math.inf for seconds in rounds) for rounds in all_rounds)
-    return measurement if sound and measurement.fastest() else None
+    replicas = table.get("replicas")
+    measurement = SpeedMeasurement(
+        **table
+        | {
+            "words": tuple(table["words"]),
+            "times": tuple(TimedSettings(**_with_tuples(one)) for one in table["times"]),
+            "replicas": TimedReplicas(**_with_tuples(replicas)) if replicas else None,
+            "fast_paths": tuple(TimedWithout(**_with_tuples(one)) for one in table.get("fast_paths", ())),
+        }
+    )
+    return measurement if measurement.fastest() else None
 
 
-def _seconds(rounds: Any) -> tuple[float, ...]:
-    return tuple(float(seconds) for seconds in rounds)
-
-
-def _read_replicas(table: Any) -> TimedReplicas | None:
-    if table is None:
-        return None
-    together, alone = (_seconds(table[name]) for name in ("together", "alone"))
-    return TimedReplicas(str(table["precision"]), int(table["threads"]), int(table["count"]), together, alone)
+def _with_tuples(table: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
 
 
 def of_machine(device: torch.device) -> list[SpeedMeasurement]:

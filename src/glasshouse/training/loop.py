@@ -112,14 +112,8 @@ def _call_followers(group: RunGroup, device_name: str) -> Parallelism:
         process_group.join()
         say(reason)
         run.record(parallel=kind)
-        message = {
-            "task": "follow",
-            "run": str(run.path.absolute()),
-            "step": group.step,
-            "device": device_name,
-            "kind": kind,
-        }
-        process_group.broadcast(message)
+        path = str(run.path.absolute())
+        process_group.broadcast({"run": path, "step": group.step, "device": device_name, "kind": kind})
     return parallelism.connect(kind, job.spec.training.precision)
 
 
@@ -128,7 +122,7 @@ def follow() -> None:
     process_group.join()
     with progress_bar.quiet():
         while (message := process_group.broadcast(None)) != process_group.END:
-            if message["task"] == "share":
+            if "shares" in message:
                 _train_own_share(message)
                 continue
             device = process_group.local_device(devices.pick(message["device"]))
@@ -148,9 +142,7 @@ def _train_shares(runs: Sequence[RunFolder], device_name: str, together: bool | 
     # Neighbours in the list stay neighbours, so that every rank has one group of equal size.
     for number, group in enumerate(groups):
         shares[number * len(shares) // len(groups)] += [str(run.path.absolute()) for run in group]
-    outcomes = _train_own_share(
-        process_group.broadcast({"task": "share", "shares": shares, "device": device_name, "together": together})
-    )
+    outcomes = _train_own_share(process_group.broadcast({"shares": shares, "device": device_name, "together": together}))
     for outcome in outcomes:
         if outcome["signal"]:
             raise Interrupted(outcome["signal"], "stopped, and all runs are saved", f"glasshouse resume {runs[0].name}")
@@ -181,12 +173,11 @@ def _explain_out_of_memory(group: RunGroup) -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as error:
-        training = group.jobs[0].spec.training
         together = f", {len(group.jobs)} runs together" if len(group.jobs) > 1 else ""
         raise RunError(
-            f"the device ran out of memory (training.batch={training.batch}{together}): {str(error).splitlines()[0]} "
-            "End other programs on it and continue this one, or choose a smaller training.batch, a larger "
-            "training.gradient_accumulation or a smaller model"
+            f"the device ran out of memory (training.batch={group.jobs[0].spec.training.batch}{together}): "
+            f"{str(error).splitlines()[0]} End other programs on it and continue this one, or choose a smaller "
+            "training.batch, a larger training.gradient_accumulation or a smaller model"
         ) from None
 
 
@@ -207,14 +198,14 @@ class _Loop:
         rows = zip(group.runs, group.jobs, group.saved, group.ended, models, strict=True)
         for run, job, saved, ended, model in rows:
             progress = run_progress.restore(model, saved, run, job) if saved else CheckpointState()
-            self.members.append(RunProgress(run, job, model, progress, parallelism.is_main, self.saver))
+            member = RunProgress(run, job, model, progress, parallelism.is_main, self.saver)
+            self.members.append(member)
             if ended:
-                self.members[-1].state = State.ENDED_BEFORE
-                continue
-            if parallelism.is_main:
+                member.state = State.ENDED_BEFORE
+            elif member.writes:
                 metric_log.rewind(run.metrics_file, progress.step)
                 sample_log.rewind(run.path, progress.step)
-            self.members[-1].record(machine=machine.describe(str(self.engine.device)))
+                run.record(machine=machine.describe(str(self.engine.device)))
         if isinstance(self.engine, Replicas):
             self.engine.deactivate(group.ended)
         # Of weights that several processes share, no samples are made.
@@ -261,8 +252,8 @@ class _Loop:
         memory = devices.peak_memory(self.engine.device)
         speed = self.steps_taken / self.step_seconds if self.step_seconds else 0.0
         finishing = [member for member in self.members if member.state in (State.STEPPING, State.STOPPED)]
+        # The final evaluation does not count as training time.
         for member in finishing:
-            # The final evaluation does not count as training time.
             member.state = State.TRAINED
         for member in finishing:
             member.finish(memory, speed, self._add_elapsed_time)
@@ -282,14 +273,15 @@ class _Loop:
         self.step += 1
         last = self.step == self.job.steps
         evaluating = last or self.step % settings.every == 0
+        reading = evaluating or len(self.pending) >= READ_EVERY[self.engine.device.type]
         # Read the signal once a step. A later signal is handled after the next step, when a checkpoint is saved for it.
         # Several processes agree on it when they read results, because each of them may receive it at another step.
         signal = None
-        if self.parallelism.size == 1 or evaluating or len(self.pending) >= READ_EVERY[self.engine.device.type]:
+        if self.parallelism.size == 1 or reading:
             signal = self.parallelism.agreed_signal(self.signals.received or self._requested_stop())
         saving = last or self._checkpoint_is_due() or signal is not None
         # Read the results before an evaluation or a checkpoint, so that neither uses the weights of a failed run.
-        if evaluating or saving or len(self.pending) >= READ_EVERY[self.engine.device.type]:
+        if reading or saving:
             self._read_results()
         improved = evaluating and self._evaluate()
         # All members save or none does, so that their newest common checkpoint is recent.
@@ -333,29 +325,19 @@ class _Loop:
         failed_steps = self.engine.failures()
         stages = self.engine.stages
         tokens = sum(self.job.task.batch_tokens(stages.at(step - 1).batch) for step, _ in self.pending)
-        results = [
-            (step, result.losses.tolist(), result.gradient_norms.tolist(), result.learning_rates)
-            for step, result in self.pending
-        ]
+        results = [(step, result.metrics()) for step, result in self.pending]
         self._add_elapsed_time()
         seconds = time.perf_counter() - self.pending_since
         self.step_seconds += seconds
         self.steps_taken += len(self.pending)
         self.pending.clear()
+        latest_losses = []
         for number, (member, failed_step) in enumerate(zip(self.members, failed_steps, strict=True)):
             if member.state is not State.STEPPING:
                 continue
             rows = [
-                (
-                    step,
-                    {
-                        "loss": losses[number],
-                        "gradient_norm": norms[number],
-                        "learning_rate": rates[number],
-                        "tokens_per_second": tokens / seconds,
-                    },
-                )
-                for step, losses, norms, rates in results
+                (step, metrics[number] | {"tokens_per_second": tokens / seconds})
+                for step, metrics in results
                 if failed_step < 0 or step <= failed_step
             ]
             if rows:
@@ -363,10 +345,10 @@ class _Loop:
             member.progress.step = self.step
             if failed_step >= 0:
                 self._fail(member, failed_step)
-        if self.active:
-            latest_losses = zip(results[-1][1], self.members, strict=True)
-            active_losses = [loss for loss, member in latest_losses if member.state is State.STEPPING]
-            self.display.step(self.step, statistics.fmean(active_losses), tokens * len(active_losses) / seconds)
+            else:
+                latest_losses.append(results[-1][1][number]["loss"])
+        if latest_losses:
+            self.display.step(self.step, statistics.fmean(latest_losses), tokens * len(latest_losses) / seconds)
 
     def _add_elapsed_time(self) -> float:
         """Add the seconds since the previous call to the training time of every active run; returns the seconds."""

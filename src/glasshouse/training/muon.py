@@ -102,8 +102,10 @@ def hidden_matrices(model: nn.Module) -> dict[nn.Parameter, list[int]]:
         if "blocks." in name and isinstance(module, nn.Linear) and isinstance(module.weight, nn.Parameter):
             found[module.weight] = [module.out_features]
     for module in model.modules():
-        if isinstance(module, Attention) and (weight := module.projection.weight) in found:
-            found[weight] = list(module.projection_sizes)
+        if isinstance(module, Attention):
+            weight = module.projection.weight
+            if isinstance(weight, nn.Parameter) and weight in found:
+                found[weight] = list(module.projection_sizes)
     return found
 
 

@@ -8,7 +8,8 @@ Axes: R replicas.
 """
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -31,34 +32,37 @@ from glasshouse.tasks.base import Batch
 from glasshouse.training import cuda_graphs, devices, precision, tied_output
 from glasshouse.training.adamw import StackedAdamW
 from glasshouse.training.compiling import compiled
-from glasshouse.training.engine import StepResult, ema_update_rate, load_weights, record_first_nonfinite, update_average
+from glasshouse.training.engine import (
+    StepResult,
+    TrainableModel,
+    copies,
+    ema_update_rate,
+    load_weights,
+    record_first_nonfinite,
+    update_average,
+)
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.job import Job
-from glasshouse.training.parallelism import LossModule
+from glasshouse.training.parallelism import LossModule, SingleProcess
 
 # The fields that may differ between replicas.
 FREE_FIELDS = {"training": ("seed", "learning_rate", "weight_decay"), "model": ("initialisation",)}
+OF_SINGLE_MODELS = {
+    "checkpoint_activations": "computes the blocks of a single model again",
+    "fp8_products": "computes the products of a single model",
+    "offload_optimiser": "moves the state of a single model",
+}
 
 
 def can_be_replicas(first: Spec, second: Spec) -> bool:
     """Whether runs of two specs can be trained together as replicas."""
-    return _without_free_fields(first) == _without_free_fields(second)
+    return with_free_fields(first, second) == second
 
 
-def _without_free_fields(spec: Spec) -> Spec:
-    """The spec with the defaults of all fields that may differ between replicas."""
-    default_spec = Spec()
+def with_free_fields(spec: Spec, source: Spec, without: Collection[str] = ()) -> Spec:
+    """The spec with the fields of `source` that may differ between replicas, but for some."""
     for section, names in FREE_FIELDS.items():
-        defaults = {name: getattr(getattr(default_spec, section), name) for name in names}
-        spec = replace(spec, **{section: replace(getattr(spec, section), **defaults)})
-    return spec
-
-
-def with_free_fields(spec: Spec, source: Spec) -> Spec:
-    """The spec with the fields of `source` that may differ between replicas, but for those that adapt to the data."""
-    for section, names in FREE_FIELDS.items():
-        free = (name for name in names if f"{section}.{name}" not in source.data.adapt)
-        own = {name: getattr(getattr(source, section), name) for name in free}
+        own = {name: getattr(getattr(source, section), name) for name in names if f"{section}.{name}" not in without}
         spec = replace(spec, **{section: replace(getattr(spec, section), **own)})
     return spec
 
@@ -74,12 +78,9 @@ def obstacle(spec: Spec) -> str | None:
     training = spec.training
     if training.gradient_accumulation > 1:
         return f"training.gradient_accumulation={training.gradient_accumulation} splits batches into micro-batches"
-    if training.checkpoint_activations:
-        return "training.checkpoint_activations computes the blocks of a single model again"
-    if training.fp8_products:
-        return "training.fp8_products computes the products of a single model"
-    if training.offload_optimiser:
-        return "training.offload_optimiser moves the state of a single model"
+    for field, reason in OF_SINGLE_MODELS.items():
+        if getattr(training, field):
+            return f"training.{field} {reason}"
     if training.optimiser != "adamw":
         unsupported = getattr(catalogue.find("optimiser", training.optimiser, "training.optimiser"), "unsupported", {})
         return str(unsupported.get("replicas", f"training.optimiser={training.optimiser!r} has no version for replicas"))
@@ -119,7 +120,7 @@ class Replicas:
         self.unfreezing.apply(0)
         self.tied = False
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
-        self.average = {name: tensor.clone() for name, tensor in self.stacked_tensors()} if self.spec.training.ema else None
+        self.average = copies(self.stacked) if self.spec.training.ema else None
         # For each replica, the first step whose loss or gradient was not finite, or -1. The replica takes no later step.
         self.first_nonfinite_R = torch.full((len(jobs),), -1.0, device=self.device)
         # This builds the kernels that a step may use. They cannot be built within `vmap`.
@@ -133,10 +134,10 @@ class Replicas:
         """The individual replicas."""
         return [Replica(self, number) for number in range(len(self.specs))]
 
-    def stacked_tensors(self) -> Iterator[tuple[str, Tensor]]:
+    @property
+    def stacked(self) -> Tensors:
         """Every stacked parameter and buffer, by name."""
-        yield from self.weights.items()
-        yield from self.buffers.items()
+        return self.weights | self.buffers
 
     def _vectorised_loss(self) -> Callable[..., Tensor]:
         """A function from stacked weights and batches to the loss of every replica."""
@@ -234,7 +235,7 @@ class Replicas:
         factor_R = (limit / (norms_R + 1e-6)).clamp(max=1.0)
         self.optimiser.step(gradients, step.long(), factor_R, self.first_nonfinite_R >= 0)
         if self.average is not None:
-            update_average(self.average, dict(self.stacked_tensors()), ema_rate)
+            update_average(self.average, self.stacked, ema_rate)
         return torch.stack([losses_R, norms_R])
 
     def deactivate(self, mask: Sequence[bool]) -> None:
@@ -245,81 +246,64 @@ class Replicas:
         """For each replica, the first step that was not finite, or -1. Waits for the device."""
         return [int(step) for step in self.first_nonfinite_R.tolist()]
 
-    def copy_to_scratch(self, replica: int, tensors: Iterable[tuple[str, Tensor]]) -> nn.Module:
+    def copy_to_scratch(self, replica: int, tensors: Tensors) -> nn.Module:
         """Copy one replica's slice of stacked tensors to the scratch model; returns the scratch model."""
-        scratch = dict(self.scratch.named_parameters()) | dict(self.scratch.named_buffers())
         with torch.no_grad():
-            for name, tensor in tensors:
-                scratch[name].copy_(tensor[replica])
+            for name, tensor in self._scratch_tensors().items():
+                tensor.copy_(tensors[name][replica])
         return self.scratch
 
-    def copy_from_scratch(self, replica: int, tensors: Iterable[tuple[str, Tensor]]) -> None:
+    def copy_from_scratch(self, replica: int, tensors: Tensors) -> None:
         """Copy the scratch model to one replica's slice of stacked tensors."""
-        scratch = dict(self.scratch.named_parameters()) | dict(self.scratch.named_buffers())
         with torch.no_grad():
-            for name, tensor in tensors:
-                tensor[replica] = scratch[name]
+            for name, tensor in self._scratch_tensors().items():
+                tensors[name][replica] = tensor
+
+    def _scratch_tensors(self) -> Tensors:
+        return dict(self.scratch.named_parameters()) | dict(self.scratch.named_buffers())
 
 
-class Replica:
-    """One replica, with the interface of an engine for evaluations and checkpoints."""
+class Replica(TrainableModel):
+    """One replica. Its run can be resumed from its checkpoints alone or among replicas."""
 
     def __init__(self, replicas: Replicas, number: int) -> None:
         self.replicas, self.number = replicas, number
         self.spec, self.device, self.task = replicas.specs[number], replicas.device, replicas.task
+        self.graphed_forward, self.parallelism = replicas.graphed_forward, SingleProcess()
         self.evaluation_weights: Tensors | None = None
 
-    def evaluate(self, shard: Shard) -> dict[str, float]:
-        """The task's metrics on a split, as they are measured during training."""
-        model, forward = self._evaluated_model(), self.replicas.graphed_forward
-        with precision.context(self.spec.training.precision, self.device):
-            return self.task.evaluate(model, shard, self.spec.evaluation, False, forward=forward)
-
-    def final_evaluation(
-        self, shard: Shard, progress: Callable[[float], None] = lambda share: None
-    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        """The task's final metrics on a split, and the values of its items."""
-        model, forward = self._evaluated_model(), self.replicas.graphed_forward
-        with precision.context(self.spec.training.precision, self.device):
-            return self.task.final_evaluation(model, shard, self.spec.evaluation, progress, forward)
+    @contextmanager
+    def evaluated_model(self) -> Iterator[nn.Module]:
+        yield self._evaluated_model()
 
     def _evaluated_model(self) -> nn.Module:
         """The scratch model with this replica's weights: the averaged ones, or those that `use_weights` has set."""
         replicas = self.replicas
         if self.evaluation_weights is None:
-            average = replicas.average
-            tensors = replicas.stacked_tensors() if average is None else average.items()
-            return replicas.copy_to_scratch(self.number, tensors)
+            return replicas.copy_to_scratch(self.number, replicas.average or replicas.stacked)
         load_weights(replicas.scratch, self.evaluation_weights, "the best checkpoint")
         return replicas.scratch
 
     def evaluated_weights(self) -> Tensors:
-        """The weights that evaluations during training use. They are valid until another replica is evaluated."""
         return dict(self._evaluated_model().state_dict())
 
     def checkpoint_groups(self) -> dict[str, Tensors]:
-        """All tensors of a checkpoint, by group. The run can be resumed from it alone or among replicas."""
         replicas = self.replicas
-        groups = {
-            "model": _state_copy(replicas.copy_to_scratch(self.number, replicas.stacked_tensors())),
-            "optimiser": replicas.optimiser.state(self.number),
+        groups = {"model": replicas.stacked} | ({"average": replicas.average} if replicas.average else {})
+        saved = {
+            name: copies(replicas.copy_to_scratch(self.number, stacked).state_dict()) for name, stacked in groups.items()
         }
-        if replicas.average is not None:
-            groups["average"] = _state_copy(replicas.copy_to_scratch(self.number, replicas.average.items()))
-        return groups
+        return saved | {"optimiser": replicas.optimiser.state(self.number)}
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Load a checkpoint to continue from it."""
         replicas, where = self.replicas, f"the checkpoint {name_of(checkpoint.step)}"
-        load_weights(replicas.scratch, checkpoint.groups["model"], where)
-        replicas.copy_from_scratch(self.number, replicas.stacked_tensors())
+        for name, stacked in (("model", replicas.stacked), ("average", replicas.average)):
+            if stacked is not None:
+                load_weights(replicas.scratch, checkpoint.groups[name], where)
+                replicas.copy_from_scratch(self.number, stacked)
         replicas.optimiser.restore(self.number, checkpoint.groups["optimiser"])
-        if replicas.average is not None:
-            load_weights(replicas.scratch, checkpoint.groups["average"], where)
-            replicas.copy_from_scratch(self.number, replicas.average.items())
 
     def use_weights(self, weights: Tensors, where: str) -> None:
-        """Use these weights in later evaluations. Training cannot continue afterwards."""
         load_weights(self.replicas.scratch, weights, where)
         self.evaluation_weights = weights
 
@@ -327,7 +311,3 @@ class Replica:
 def _stacked(models: Sequence[Tensors], device: torch.device) -> Tensors:
     """The tensors of all models, stacked along a new first axis."""
     return {name: torch.stack([model[name].detach() for model in models]).to(device) for name in models[0]}
-
-
-def _state_copy(model: nn.Module) -> Tensors:
-    return {name: tensor.clone() for name, tensor in model.state_dict().items()}

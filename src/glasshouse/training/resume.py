@@ -96,8 +96,8 @@ def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:
     for run, spec in zip(runs, specs, strict=True):
         if not replicas.can_be_replicas(specs[0], spec):
             raise SpecError(
-                f"{runs[0].name} and {run.name} cannot train together: they differ in more than seed, learning rate, "
-                "weight decay and initialisation; train them one after another"
+                f"{runs[0].name} and {run.name} differ in more than seed, learning rate, weight decay and initialisation; "
+                "train them one after another"
             )
     first = runs[0]
     tokenizer = tokenizers.load(first.tokenizer_file) if first.tokenizer_file.exists() else None
@@ -105,10 +105,8 @@ def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:
     jobs = [job.with_spec(spec) for spec in specs]
     for run in runs:
         if run.facts().get("data", job.prepared.fingerprint) != job.prepared.fingerprint:
-            raise RunError(
-                f"the data of {run.name} have changed since it started, so it cannot be resumed exactly; "
-                "restore the old data, or train a new run"
-            )
+            changed = f"the data of {run.name} have changed since it started, so it cannot be resumed exactly"
+            raise RunError(changed, remedies=["restore the old data", "train a new run"])
         if not run.tokenizer_file.exists():
             job.prepared.tokenizer.save(run.tokenizer_file)
     if any("plan" not in run.facts() for run in runs):
@@ -172,8 +170,9 @@ def _newest_common_checkpoints(runs: Sequence[RunFolder]) -> list[Checkpoint | N
 def _with_same_choices(specs: Sequence[Spec]) -> list[Spec]:
     """The specs with the same choices. A killed process may have written its choices to some of the runs only."""
     # What adapts to the data has adapted in the spec of some run.
-    adapted = next((spec for spec in specs if not spec.data.adapt), None)
-    specs = [replicas.with_free_fields(adapted, spec) if adapted and spec.data.adapt else spec for spec in specs]
+    if adapted := next((spec for spec in specs if not spec.data.adapt), None):
+        own = [replicas.with_free_fields(adapted, spec, spec.data.adapt) for spec in specs]
+        specs = [new if spec.data.adapt else spec for spec, new in zip(specs, own, strict=True)]
     choice = next((spec.training for spec in specs if spec.training.precision != "auto"), specs[0].training)
     return [
         spec
@@ -198,7 +197,6 @@ def _with_plan(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> list[Job]:
         if job.transfer:
             run.record(start=job.transfer.facts())
         planned.append(replace(job, spec=spec))
-    # A plan of an older run has no reason apart from its notes.
-    for note in (*plan["notes"], *filter(None, [plan.get("choice")])):
+    for note in filter(None, [*plan["notes"], plan.get("choice")]):
         say(note)
     return planned

@@ -7,21 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 from rich.progress import Progress, TaskID, TextColumn
 
-from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import LOSS, Metrics
 from glasshouse.records import checkpoint, item_values, metric_log, progress_bar
-from glasshouse.records.checkpoint import Checkpoint, Tensors
+from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.checkpoint_saver import CheckpointSaver
 from glasshouse.records.progress_bar import bar, say
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
+from glasshouse.training.engine import TrainableModel
 from glasshouse.training.job import Job
 from glasshouse.training.loggers import Logger
 
@@ -37,24 +36,6 @@ class State(Enum):
     TRAINED = auto()  # all steps are done; the final evaluation runs
     FAILED = auto()  # its loss or gradient was not finite
     ENDED_BEFORE = auto()  # it ended in an earlier process and only keeps its place among the replicas
-
-
-class TrainableModel(Protocol):
-    """The interface to the model that is being trained: an engine, or one replica of several."""
-
-    def evaluate(self, shard: Shard) -> dict[str, float]: ...
-
-    def final_evaluation(
-        self, shard: Shard, progress: Callable[[float], None] = lambda share: None
-    ) -> tuple[dict[str, float], dict[str, np.ndarray]]: ...
-
-    def evaluated_weights(self) -> Tensors: ...
-
-    def checkpoint_groups(self) -> dict[str, Tensors]: ...
-
-    def restore(self, checkpoint: Checkpoint) -> None: ...
-
-    def use_weights(self, weights: Tensors, where: str) -> None: ...
 
 
 @dataclass
