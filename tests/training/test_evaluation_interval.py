@@ -31,7 +31,8 @@ def test_dear_evaluations_are_rarer_but_never_rarer_than_in_the_recipe() -> None
     dear = replace(CHEAP, evaluation_tokens=450_000)
     chosen = evaluation_interval.choose([dear])
     assert CHEAP.steps / evaluation_interval.FEWEST_EVALUATIONS < chosen < CHEAP.every
-    assert dear.share(chosen) == pytest.approx(1)
+    compute = chosen * evaluation_interval.PASSES_OF_STEP * dear.step_tokens
+    assert dear.evaluation_tokens == pytest.approx(compute)
     assert evaluation_interval.choose([replace(dear, evaluation_tokens=10**7)]) == CHEAP.every
 
 

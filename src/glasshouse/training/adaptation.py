@@ -44,25 +44,24 @@ TOGETHER = (
     ("data.test", "data.test_files"),
 )
 
-EVALUATIONS = 10
-"""Evaluations in a run."""
+# Evaluations in a run.
+EVALUATIONS, FINE_TUNING_EVALUATIONS = 10, 8
+# Bytes from which a text is large enough for the settings of a recipe.
 LARGE_TEXT = 1_000_000
-"""Bytes from which a text is large enough for the settings of a recipe."""
+# Bytes of text for each entry of a byte-pair vocabulary: so many that most entries occur often.
 BYTES_PER_ENTRY = 80
-"""Bytes of text for each entry of a byte-pair vocabulary: so many that most entries occur often."""
 SMALLEST_VOCABULARY = 320
 BYTES_PER_TOKEN = {"byte-pair": 3.0, "words": 6.0, "treebank-words": 6.0, "characters": 1.0}
+# Fewer training tokens get a model of half the width and half the depth.
 SMALL_TEXT_TOKENS = 100_000
-"""Fewer training tokens get a model of half the width and half the depth."""
+# Passes over a small text. The weights of the best evaluation are kept, and later ones only cost time.
 MOST_EPOCHS = 60
-"""Passes over a small text. The weights of the best evaluation are kept, and later ones only cost time."""
 FEWEST_STEPS = 100
-HELD_OUT_WINDOWS = 10
-"""Windows of text that each held-out split should have."""
-HELD_OUT_ROWS = 50
+# Windows of text, or rows, that each held-out split should have.
+HELD_OUT_WINDOWS, HELD_OUT_ROWS = 10, 50
 LARGEST_CONTEXT = 256
+# Steps of a run over rows.
 FEWEST_ROW_STEPS, MOST_ROW_STEPS = 300, 20_000
-"""Steps of a run over rows."""
 MOST_ROW_EPOCHS = 60
 
 # The rule of fine-tuning; `docs/fine-tuning.md` has the measurements behind the numbers.
@@ -75,7 +74,6 @@ LEAST_STEPS = 200
 # Tokens in a batch, padding not counted. Longer texts come in smaller batches, which bounds the memory.
 BATCH_TOKENS = 4096
 LARGEST_BATCH, SMALLEST_BATCH = 32, 8
-FINE_TUNING_EVALUATIONS = 8
 
 
 @dataclass(frozen=True)
@@ -132,11 +130,9 @@ def adaptable(named: Iterable[str], fine_tuned: bool = False) -> tuple[str, ...]
 
 def check(spec: Spec) -> None:
     """Refuse a field that cannot adapt."""
-    if unknown := [name for name in spec.data.adapt if name not in (*ADAPTABLE, *FINE_TUNING)]:
-        raise SpecError(
-            f"data.adapt names {unknown[0]!r}, which does not adapt to data; choose from "
-            f"{', '.join((*ADAPTABLE, *FINE_TUNING))}"
-        )
+    known = (*ADAPTABLE, *FINE_TUNING)
+    if unknown := [name for name in spec.data.adapt if name not in known]:
+        raise SpecError(f"names {unknown[0]!r}, which does not adapt to data; choose from {', '.join(known)}", "data.adapt")
 
 
 @dataclass(frozen=True)
@@ -166,9 +162,7 @@ class _Changes:
         old = declared.value_of(self.spec, name)
         if not self.may(name) or value == old:
             return
-        section, _, field_name = name.rpartition(".")
-        table = replace(declared.section(self.spec, section), **{field_name: value})
-        self.spec = declared.with_section(self.spec, section, table)
+        self.spec = declared.with_section(self.spec, name, value)
         self.lines.append(f"{name}={value} instead of {old}: {reason}")
 
 
@@ -202,8 +196,7 @@ def adapt(spec: Spec, source: Source, columns: tuple[str, ...], specials: tuple[
         _adapt_vocabulary(changes, facts, source, columns, specials)
     if changes.lines:
         changes.lines.append("a setting that you name stays as you name it")
-    adapted = changes.spec
-    return replace(adapted, data=replace(adapted.data, adapt=())), changes.lines
+    return settled(changes.spec), changes.lines
 
 
 def _adapt_to_text(changes: _Changes, facts: DataFacts) -> None:
@@ -214,7 +207,7 @@ def _adapt_to_text(changes: _Changes, facts: DataFacts) -> None:
             if share and tokens * share < HELD_OUT_WINDOWS * data.context:
                 changes.set(name, max(share, 0.1), reason)
         smallest = min(share for share in (changes.spec.data.validation, changes.spec.data.test, 1.0) if share)
-        longest = max(_power_of_two(tokens * smallest / 2), 8)
+        longest = max(1 << max(int(tokens * smallest / 2).bit_length() - 1, 0), 8)  # a power of two
         changes.set("data.context", min(data.context, longest), reason)
         if tokens < SMALL_TEXT_TOKENS:
             _halve_model(changes, reason)
@@ -231,10 +224,8 @@ def _halve_model(changes: _Changes, reason: str) -> None:
     model = changes.spec.model
     if model.width % 2 or model.heads % 2 or model.layers < 2:
         return
-    changes.set("model.width", model.width // 2, reason)
-    changes.set("model.layers", model.layers // 2, reason)
-    changes.set("model.heads", model.heads // 2, reason)
-    changes.set("model.feed_forward", model.feed_forward // 2, reason)
+    for name in ("width", "layers", "heads", "feed_forward"):
+        changes.set(f"model.{name}", getattr(model, name) // 2, reason)
 
 
 def _adapt_to_rows(changes: _Changes, facts: DataFacts) -> None:
@@ -299,15 +290,13 @@ def _has_many_words(source: Source, vocabulary: int) -> bool:
     return False
 
 
-def _power_of_two(limit: float) -> int:
-    """The largest power of two that is not above a limit."""
-    return 1 << max(int(limit).bit_length() - 1, 0)
-
-
 def apply(spec: Spec, adapted: Spec) -> Spec:
     """A spec with the values that another spec of the same data got, where it may change."""
     for name in spec.data.adapt:
-        section, _, field_name = name.rpartition(".")
-        table = replace(declared.section(spec, section), **{field_name: declared.value_of(adapted, name)})
-        spec = declared.with_section(spec, section, table)
-    return replace(spec, data=replace(spec.data, adapt=()))
+        spec = declared.with_section(spec, name, declared.value_of(adapted, name))
+    return settled(spec)
+
+
+def settled(spec: Spec) -> Spec:
+    """The spec with nothing left to adapt."""
+    return declared.with_section(spec, "data.adapt", ())

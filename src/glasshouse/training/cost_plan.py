@@ -17,7 +17,6 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from glasshouse import cpu_kernels, models
-from glasshouse.data.batch_stages import Stage
 from glasshouse.formatting import size
 from glasshouse.models import parameter_counts
 from glasshouse.parts.attention import distance_bias_kernel
@@ -36,7 +35,6 @@ from glasshouse.training import (
     process_group,
     replicas,
 )
-from glasshouse.training.compute_choice import ComputeChoice
 from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 from glasshouse.training.job import Job
@@ -79,38 +77,39 @@ class Plan:
         return asdict(self)
 
 
+@progress_bar.bar("predicting the cost")  # Steps of a large model take long, and so does the prediction of its memory.
 def make(job: Job, even_if_too_large: bool = False) -> Plan:
     """The plan of a job. Its time is measured on its device; precision and threads do not depend on that.
 
     With `even_if_too_large`, the time of a job that does not fit is estimated instead of measured.
     """
-    # Steps of a large model take long, and so does the prediction of its memory.
-    with progress_bar.bar("predicting the cost"):
-        return _make(job, even_if_too_large)
-
-
-def _make(job: Job, even_if_too_large: bool) -> Plan:
     notes = list(job.notes)
     memory = cache(lambda number_format: training_memory(job, number_format))
     too_large = _too_large(job, memory)
     if too_large and not even_if_too_large:
         raise too_large
-    with models.without_weights():
-        model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
+    model, choice = job.model_without_weights(), compute_choice.choose(job)
     forward = model.flops(job.spec.data.context)  # type: ignore[operator]
     # Batches are padded to their longest text, which may be much shorter than the context.
     training = job.step_flops() * job.steps
     rounds = -(-job.steps // job.spec.evaluation.every)
     evaluation_tokens = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
     evaluation = forward * evaluation_tokens // job.spec.data.context
-    choice = compute_choice.choose(job)
     if choice.remark:
         notes.append(choice.remark)
-    if too_large:
-        measured = _estimated_step(job, choice, training // job.steps)
-        notes += [str(too_large), "the time is that of matrix products alone, at the speed of this device: a lower bound"]
-    else:
-        measured = _timed_step(job, choice, notes)
+    processes = process_group.count_for(job.spec.training)
+    with devices.threads(choice.threads):
+        if too_large:
+            rate = devices.matmul_flop_rate(job.device, "bf16" if choice.precision == "bf16" else "fp32", ESTIMATE_SIZE)
+            measured = training // job.steps / processes / rate
+            of_products = "the time is that of matrix products alone, at the speed of this device: a lower bound"
+            notes += [str(too_large), of_products]
+        else:
+            measured = step_seconds(timing_job(job).engine(choice.precision), job.device, TIMING_SHARE * job.steps)
+            if processes > 1:
+                notes.append(f"{processes} processes: the time was measured in one of them, without communication")
+            if job.spec.training.compile:
+                notes.append("the time was measured without torch.compile, which is slow to start and faster afterwards")
     return Plan(
         parameters=parameter_counts.parameters_by_part(model),
         steps=job.steps,
@@ -125,24 +124,6 @@ def _make(job: Job, even_if_too_large: bool) -> Plan:
         choice=choice.reason,
         is_measured=too_large is None,
     )
-
-
-def _timed_step(job: Job, choice: ComputeChoice, notes: list[str]) -> float:
-    """Seconds per step, measured as the job will train. What the measurement leaves out is added to `notes`."""
-    with devices.threads(choice.threads):
-        measured = step_seconds(timing_job(job).engine(choice.precision), job.device, TIMING_SHARE * job.steps)
-    if (processes := process_group.count_for(job.spec.training)) > 1:
-        notes.append(f"{processes} processes: the time was measured in one of them, without communication")
-    if job.spec.training.compile:
-        notes.append("the time was measured without torch.compile, which is slow to start and faster afterwards")
-    return measured
-
-
-def _estimated_step(job: Job, choice: ComputeChoice, flops: int) -> float:
-    """Seconds per step of so many FLOPs, from the speed of matrix products."""
-    with devices.threads(choice.threads):
-        rate = devices.matmul_flop_rate(job.device, "bf16" if choice.precision == "bf16" else "fp32", ESTIMATE_SIZE)
-    return flops / process_group.count_for(job.spec.training) / rate
 
 
 def choose_parallelism(job: Job) -> tuple[str, str]:
@@ -217,21 +198,18 @@ def step_seconds(engine: Engine | replicas.Replicas, device: torch.device, most_
 
     Do not train with the engine afterwards.
     """
-    times = [_stage_seconds(engine, device, stage, most_steps) * stage.steps for stage in engine.stages]
-    return sum(times) / engine.steps
-
-
-def _stage_seconds(engine: Engine | replicas.Replicas, device: torch.device, stage: Stage, most_steps: float) -> float:
-    times: list[float] = []
-    timing_start = time.perf_counter()
-    most_steps = min(most_steps, TIMING_STEPS)
-    while len(times) < 2 or (len(times) <= most_steps and time.perf_counter() - timing_start < TIMING_SECONDS):
-        devices.synchronise(device)
-        start = time.perf_counter()
-        engine.step(stage.first + len(times) % stage.steps)
-        devices.synchronise(device)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[1:])
+    total, most_steps = 0.0, min(most_steps, TIMING_STEPS)
+    for stage in engine.stages:
+        times: list[float] = []
+        timing_start = time.perf_counter()
+        while len(times) < 2 or (len(times) <= most_steps and time.perf_counter() - timing_start < TIMING_SECONDS):
+            devices.synchronise(device)
+            start = time.perf_counter()
+            engine.step(stage.first + len(times) % stage.steps)
+            devices.synchronise(device)
+            times.append(time.perf_counter() - start)
+        total += stage.steps * statistics.median(times[1:])
+    return total / engine.steps
 
 
 def at_peak(memory: dict[str, int], training: TrainingSpec) -> dict[str, int]:
@@ -252,7 +230,7 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
 
     `of_replica` predicts for one of many replicas. Their attention has no fused kernel and stores its weights.
     """
-    spec = replace(job.spec, training=replace(job.spec.training, precision=number_format))
+    spec = job.with_training(precision=number_format).spec
     rows = spec.training.batch // (spec.training.gradient_accumulation * process_group.count_for(spec.training))
     saved: dict[int, int] = {}
     small = number_format == "fp32" and _is_small(job, rows)
@@ -312,8 +290,7 @@ def _is_small(job: Job, rows: int) -> bool:
     """Whether a forward pass on the CPU takes no time and no memory to speak of, by its FLOPs and the sizes of tensors."""
     if job.device.type != "cpu":
         return False
-    with models.without_weights():
-        model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
+    model = job.model_without_weights()
     flops = model.flops(job.spec.data.context) * rows  # type: ignore[operator]
     numbers = parameter_counts.parameters(model) + job.task.batch_tokens(rows) * job.spec.model.width
     return bool(flops <= SMALL_FLOPS and numbers <= SMALL_NUMBERS)
@@ -332,5 +309,5 @@ def timing_job(job: Job) -> Job:
     Of several processes, one takes its rows of the batch.
     """
     rows = job.spec.training.batch // process_group.count_for(job.spec.training)
-    training = replace(job.spec.training, compile=False, learning_rate=0.0, batch=rows)
-    return replace(job, spec=replace(job.spec, training=training), task=job.task.for_timing())
+    job = job.with_training(compile=False, learning_rate=0.0, batch=rows)
+    return replace(job, task=job.task.for_timing())

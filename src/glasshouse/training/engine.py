@@ -26,7 +26,7 @@ from glasshouse.training import cuda_graphs, devices, optimisers, precision, sch
 from glasshouse.training.compiling import compiled
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.offloading import OffloadedState
-from glasshouse.training.parallelism import LossSum, Parallelism, SingleProcess
+from glasshouse.training.parallelism import LossSum, Parallelism
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Engine(TrainableModel):
         parallelism: Parallelism | None = None,
     ) -> None:
         self.spec, self.steps, self.task, self.train_shard, self.device = spec, steps, task, train, device
-        self.parallelism = parallelism or SingleProcess()
+        self.parallelism = parallelism or Parallelism()
         self.model = model.to(device).train()
         if spec.training.bf16_residual:
             precision.round_residual_stream(self.model)
@@ -231,7 +231,7 @@ class Engine(TrainableModel):
         """The mean loss of a whole batch, computed by this process alone. Its gradients are left in the parameters."""
         self._seed(step)
         count = torch.tensor(float(self.task.prediction_count(batch)))
-        return self._gradients(cuda_graphs.to_device(batch, self.device), count, self.loss_sum, SingleProcess())
+        return self._gradients(cuda_graphs.to_device(batch, self.device), count, self.loss_sum, Parallelism())
 
     def _seed(self, step: int) -> None:
         """Seed the randomness of a step."""

@@ -29,10 +29,6 @@ class EvaluationCost:
         step = PASSES_OF_STEP * self.step_tokens
         return max(math.ceil(self.evaluation_tokens / step), 1) if step else 1
 
-    def share(self, every: int) -> float:
-        """The compute of evaluations at this interval in proportion to that of the training steps."""
-        return self.evaluation_tokens / (every * PASSES_OF_STEP * self.step_tokens)
-
 
 def choose(jobs: Sequence[EvaluationCost]) -> int:
     """The interval that these jobs share. It is not longer than that of a recipe or than a job, and fits the job of fewest

@@ -99,8 +99,7 @@ def _time_fast_paths(job: Job, settings: TimedSettings, show: Callable[[float, s
 
 def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> TimedReplicas | None:
     """The step times of a few replicas and of one run alone, in turn; None if these runs cannot be replicas."""
-    training = replace(job.spec.training, precision=settings.precision, threads=settings.threads)
-    job = replace(job, spec=replace(job.spec, training=training))
+    job = job.with_training(precision=settings.precision, threads=settings.threads)
     count = min(REPLICAS, replica_count.max_replicas(job, replica_count.predicted_memory(job)))
     if count < 2 or replicas.obstacle(job.spec):
         return None
@@ -162,6 +161,5 @@ def without_fast_paths(job: Job, precision: str) -> dict[str, tuple[Job, Abstrac
     if job.device.type == "cpu" and precision == "fp32":
         return {CPU_KERNELS: (job, cpu_kernels.switched_off())}
     if job.device.type == "cuda" and job.spec.training.cuda_graph:
-        training = replace(job.spec.training, cuda_graph=False)
-        return {CUDA_GRAPH: (replace(job, spec=replace(job.spec, training=training)), nullcontext())}
+        return {CUDA_GRAPH: (job.with_training(cuda_graph=False), nullcontext())}
     return {}

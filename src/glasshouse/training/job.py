@@ -1,6 +1,7 @@
 """A job: a spec with its prepared data. Engines are built from it."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -130,7 +131,7 @@ class Job:
         interval_only = spec.data.adapt == (evaluation_interval.FIELD,) or prepared_folder.named(spec.data)
         shortens = interval_only and evaluation_interval.FIELD in spec.data.adapt
         if interval_only:
-            spec = replace(spec, data=replace(spec.data, adapt=()))
+            spec = adaptation.settled(spec)
         elif spec.data.adapt:
             with progress_bar.bar("reading") as bar:
                 source = prepared_data.find_source(spec.data, task.columns)
@@ -142,9 +143,7 @@ class Job:
                 show = lambda what, share: bar(share, what)  # noqa: E731
                 prepared = prepared_data.prepare(spec.data, tokenizer, show, task.columns, task.specials)
         spec = replace(spec, model=task.complete_model(spec.model, prepared))
-        training = spec.training
-        examples = task.example_count(prepared.splits["train"])
-        steps = training.steps or batch_stages.steps_for(training, examples)
+        steps = spec.training.steps or batch_stages.steps_for(spec.training, task.example_count(prepared.splits["train"]))
         notes = [*prepared.notes, *adapted]
         for split, shard in prepared.splits.items():
             if truncated := task.truncated(shard):
@@ -155,7 +154,7 @@ class Job:
             job = job.with_interval(evaluation_interval.choose(cost))
             if remark := evaluation_interval.remark(cost, job.spec.evaluation.every):
                 job = replace(job, data_notes=(*job.data_notes, remark))
-        return job._with_start() if training.start_from and new_run else job
+        return job._with_start() if spec.training.start_from and new_run else job
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -172,18 +171,18 @@ class Job:
 
     def with_seed(self, seed: int) -> "Job":
         """The job with another seed, for what is counted rather than trained: a warm start keeps the weights it has."""
-        return replace(self, spec=replace(self.spec, training=replace(self.spec.training, seed=seed)))
+        return self.with_training(seed=seed)
+
+    def with_training(self, **fields: Any) -> "Job":
+        """The job with other values of fields of `training`."""
+        return replace(self, spec=replace(self.spec, training=replace(self.spec.training, **fields)))
 
     def _with_start(self) -> "Job":
         """The job with the weights of the run that it starts from."""
         origin = warm_start.find(self.spec.training.start_from, self.spec.training.seed)
-        tensors, notes = warm_start.merged_weights(origin), []
-        if not warm_start.same_tokenizer(origin, self.prepared.tokenizer):
-            notes.append(f"{origin.name} has another tokenizer: its embeddings and its head are not used")
-            tensors = warm_start.without_vocabulary(tensors)
+        tensors, notes = warm_start.weights_for(self.prepared.tokenizer, origin)
         transfer = warm_start.transfer(self._initial_model(), tensors)
-        notes.append(transfer.note(origin.name))
-        return replace(self, start=tensors, transfer=transfer, start_notes=tuple(notes))
+        return replace(self, start=tensors, transfer=transfer, start_notes=(*notes, transfer.note(origin.name)))
 
     def mean_length(self) -> float:
         """The mean length in tokens to which the first batches are padded. It is the context if no text is shorter."""
@@ -219,11 +218,9 @@ class Job:
         return replace(self, spec=replace(self.spec, evaluation=replace(self.spec.evaluation, every=every)))
 
     def step_flops(self) -> int:
-        """FLOPs of the matrix products of one training step, for the mean length of its sequences, on average over all
-        steps."""
-        with models.without_weights():
-            model = models.assemble(self.spec.model, self.prepared.tokenizer.vocabulary, self.spec.data.context)
-        length, head = self.mean_length(), getattr(model, "head", None)
+        """FLOPs of the matrix products of a training step, for the mean length of its sequences, on average over all."""
+        model, length = self.model_without_weights(), self.mean_length()
+        head = getattr(model, "head", None)
 
         def forward(tokens: int) -> int:
             future = head.future_flops(tokens) if hasattr(head, "future_flops") else 0  # type: ignore[union-attr]
@@ -236,9 +233,7 @@ class Job:
 
     def engine(self, precision: str | None = None, parallelism: Parallelism | None = None) -> Engine:
         """A new engine with the initial weights. With `parallelism` it takes its steps together with other processes."""
-        spec = self.spec
-        if precision:
-            spec = replace(spec, training=replace(spec.training, precision=precision))
+        spec = self.with_training(precision=precision).spec if precision else self.spec
         train = self.prepared.splits["train"]
         return Engine(spec, self.steps, self.task, self.model(), train, self.device, parallelism)
 
@@ -258,3 +253,8 @@ class Job:
         """A new model with random weights from the seed."""
         spec = self.spec
         return models.build(spec.model, self.prepared.tokenizer.vocabulary, spec.data.context, spec.training.seed)
+
+    def model_without_weights(self) -> nn.Module:
+        """The model without memory for its weights, to count its parameters and FLOPs."""
+        with models.without_weights():
+            return models.assemble(self.spec.model, self.prepared.tokenizer.vocabulary, self.spec.data.context)

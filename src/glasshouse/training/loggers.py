@@ -1,5 +1,6 @@
 """Loggers: further destinations of metrics besides `metrics.jsonl`. One interface and three common services."""
 
+import importlib
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,7 @@ class TensorBoard(Logger):
     """TensorBoard event files in the run folder's `tensorboard/`; view them with `tensorboard --logdir runs`."""
 
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise MissingExtra("tensorboard", "training.loggers=[tensorboard]") from None
-        self.writer = SummaryWriter(str(folder / "tensorboard"))
+        self.writer = _imported("torch.utils.tensorboard", "tensorboard").SummaryWriter(str(folder / "tensorboard"))
 
     def log(self, step: int, values: dict[str, float]) -> None:
         for name, value in values.items():
@@ -45,11 +42,7 @@ class WeightsAndBiases(Logger):
     """A run of the same name in Weights & Biases. The project comes from the settings of `wandb`."""
 
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
-        try:
-            import wandb
-        except ImportError:
-            raise MissingExtra("wandb", "training.loggers=[wandb]") from None
-        self.run = wandb.init(name=folder.name, dir=str(folder), config=spec)
+        self.run = _imported("wandb", "wandb").init(name=folder.name, dir=str(folder), config=spec)
 
     def log(self, step: int, values: dict[str, float]) -> None:
         self.run.log(values, step=step)
@@ -62,16 +55,21 @@ class MLflow(Logger):
     """A run of the same name in MLflow. The tracking address comes from the settings of `mlflow`."""
 
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
-        try:
-            import mlflow
-        except ImportError:
-            raise MissingExtra("mlflow", "training.loggers=[mlflow]") from None
-        self.mlflow = mlflow
-        mlflow.start_run(run_name=folder.name)
-        mlflow.log_params({f"{a}.{b}": v for a, table in spec.items() if isinstance(table, dict) for b, v in table.items()})
+        self.mlflow = _imported("mlflow", "mlflow")
+        self.mlflow.start_run(run_name=folder.name)
+        self.mlflow.log_params(
+            {f"{a}.{b}": v for a, table in spec.items() if isinstance(table, dict) for b, v in table.items()}
+        )
 
     def log(self, step: int, values: dict[str, float]) -> None:
         self.mlflow.log_metrics(values, step=step)
 
     def close(self) -> None:
         self.mlflow.end_run()
+
+
+def _imported(module: str, package: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtra(package, f"training.loggers=[{package}]") from None

@@ -1,10 +1,12 @@
 """The training loop: steps, evaluations, checkpoints, metrics, signals. It knows no particular model or task.
 
-The loop trains one run, or several together as replicas. Each run is a member of the loop.
+The loop trains one run, or several together as replicas. Each run is a member of the loop. As a program it is one process of
+several that train runs together: `torchrun ... -m glasshouse.training.loop DEVICE RUN...`.
 """
 
 import signal as signal_numbers
 import statistics
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,6 +28,7 @@ from glasshouse.training import (
     devices,
     nonfinite,
     parallelism,
+    parent_death,
     process_group,
     resume,
     run_progress,
@@ -34,6 +37,7 @@ from glasshouse.training import (
 from glasshouse.training.engine import Engine, StepResult
 from glasshouse.training.evaluation_samples import EvaluationSamples
 from glasshouse.training.parallelism import SINGLE, Parallelism
+from glasshouse.training.process_group import LostProcess
 from glasshouse.training.replicas import Replicas
 from glasshouse.training.resume import RunGroup
 from glasshouse.training.run_progress import CheckpointState, Display, RunProgress, State, TrainableModel, show_progress
@@ -402,3 +406,29 @@ class _Loop:
 def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     """The mean of each metric."""
     return {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
+
+
+def main(device: str, *paths: str) -> int:
+    """Train the runs as rank 0, or follow rank 0. Returns the exit status."""
+    parent_death.end_with_parent()
+    try:
+        if process_group.rank() > 0:
+            follow()
+            return 0
+        runs = [RunFolder(Path(path)) for path in paths]
+        if len(runs) == 1:
+            train(runs[0], device)
+        else:
+            train_group(runs, device)
+        process_group.release()
+        return 0
+    except GlasshouseError as error:
+        process_group.release()
+        # The process that was lost says why itself.
+        prefix = "" if isinstance(error, LostProcess) else torchrun.ERROR_PREFIX
+        print(f"{prefix}{error}", file=sys.stderr, flush=True)
+        return error.exit_status
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

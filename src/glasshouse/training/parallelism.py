@@ -4,7 +4,6 @@ The batch, the loss and the update are those of a single process. Each rank divi
 predictions in the whole batch, and the gradients of all ranks are added. Only dropout differs: every rank has its own masks.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,8 +26,8 @@ Result = TypeVar("Result")
 LossSum = Callable[[nn.Module, Batch], Tensor]
 
 
-class Parallelism(ABC):
-    """What an engine needs to know of the other processes."""
+class Parallelism:
+    """What an engine needs to know of the other processes: here there are none. Subclasses are for several."""
 
     rank, size = 0, 1
     # The loss is multiplied by this before its backward pass, because torch takes the mean of the gradients of all ranks.
@@ -46,41 +45,25 @@ class Parallelism(ABC):
         rows = len(next(iter(batch.values()))) // self.size
         return {name: tensor[self.rank * rows : (self.rank + 1) * rows] for name, tensor in batch.items()}
 
-    @abstractmethod
     def synchronised(self, loss_sum: LossSum, model: nn.Module) -> LossSum:
         """The loss, whose backward pass adds the gradients of all processes."""
+        return loss_sum
 
-    @abstractmethod
     def accumulating(self) -> AbstractContextManager[None]:
         """Within the block gradients are added up in this process, and not sent to the others."""
+        return nullcontext()
 
-    @abstractmethod
     def total(self, value: Tensor) -> Tensor:
         """The sum of a number over all processes."""
+        return value
 
-    @abstractmethod
     def from_main(self, compute: Callable[[], Result]) -> Result:
         """The result of rank 0, as JSON allows it."""
+        return compute()
 
     def agreed_signal(self, received: int | None) -> int | None:
         """The signal that some process received, in all processes."""
         return received
-
-
-class SingleProcess(Parallelism):
-    """Training in this process alone."""
-
-    def synchronised(self, loss_sum: LossSum, model: nn.Module) -> LossSum:
-        return loss_sum
-
-    def accumulating(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def total(self, value: Tensor) -> Tensor:
-        return value
-
-    def from_main(self, compute: Callable[[], Result]) -> Result:
-        return compute()
 
 
 class LossModule(nn.Module):
@@ -181,6 +164,6 @@ class ShardedWeights(_SeveralProcesses):
 def connect(kind: str, number_format: str) -> Parallelism:
     """The parallelism of this process: "single", "replicate" or "shard"."""
     if kind == SINGLE:
-        return SingleProcess()
+        return Parallelism()
     process_group.join()
     return ReplicatedWeights() if kind == REPLICATE else ShardedWeights(number_format)

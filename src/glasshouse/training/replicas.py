@@ -43,7 +43,7 @@ from glasshouse.training.engine import (
 )
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.job import Job
-from glasshouse.training.parallelism import LossModule, SingleProcess
+from glasshouse.training.parallelism import LossModule, Parallelism
 
 # The fields that may differ between replicas.
 FREE_FIELDS = {"training": ("seed", "learning_rate", "weight_decay"), "model": ("initialisation",)}
@@ -269,7 +269,7 @@ class Replica(TrainableModel):
     def __init__(self, replicas: Replicas, number: int) -> None:
         self.replicas, self.number = replicas, number
         self.spec, self.device, self.task = replicas.specs[number], replicas.device, replicas.task
-        self.graphed_forward, self.parallelism = replicas.graphed_forward, SingleProcess()
+        self.graphed_forward, self.parallelism = replicas.graphed_forward, Parallelism()
         self.evaluation_weights: Tensors | None = None
 
     @contextmanager

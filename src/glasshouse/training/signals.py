@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 
 from glasshouse.records.progress_bar import say
@@ -36,11 +36,8 @@ def catch_signals() -> Iterator[SignalWatch]:
         watch.received = _watches[-1].received
     _watches.append(watch)
     try:
-        if len(_watches) > 1:
+        with _handlers_installed() if len(_watches) == 1 else nullcontext():
             yield watch
-        else:
-            with _handlers_installed():
-                yield watch
     finally:
         _watches.remove(watch)
 

@@ -41,7 +41,7 @@ def command(runs: Sequence[RunFolder], processes: int, device: str) -> list[str]
     # If this process is killed, `torchrun` ends its processes, and they save.
     torchrun = ["glasshouse.training.parent_death", str(os.getpid()), "torch.distributed.run"]
     launcher = [sys.executable, "-m", *torchrun, "--standalone", "--nproc-per-node", str(processes)]
-    return [*launcher, "-m", "glasshouse.training.rank", device, *paths]
+    return [*launcher, "-m", "glasshouse.training.loop", device, *paths]
 
 
 def set_processes(run: RunFolder, processes: int) -> None:

@@ -38,13 +38,13 @@ class WeightTransfer:
     exist only in the new model.
     """
 
-    loaded: tuple[str, ...]
-    partly: tuple[str, ...]
-    left: tuple[str, ...]
-    new: tuple[str, ...]
+    loaded: list[str]
+    partly: list[str]
+    left: list[str]
+    new: list[str]
 
     def facts(self) -> dict[str, list[str]]:
-        return {name: list(names) for name, names in asdict(self).items()}
+        return asdict(self)
 
     def note(self, run: str) -> str:
         """A one-line summary."""
@@ -85,18 +85,15 @@ def load_model(run: RunFolder, spec: Spec, tensors: Tensors, where: str) -> nn.M
     return model
 
 
-def same_tokenizer(run: RunFolder, tokenizer: Tokenizer) -> bool:
-    """Whether a run has this tokenizer. A run without a tokenizer file is assumed to have it."""
-    return not run.tokenizer_file.exists() or tokenizers.load(run.tokenizer_file).digest() == tokenizer.digest()
-
-
-def without_vocabulary(tensors: Tensors) -> Tensors:
-    """The tensors that do not depend on the vocabulary, so that a model with another tokenizer can use them."""
-    return {
-        name: tensor
-        for name, tensor in tensors.items()
-        if not name.endswith("embedding.weight") and not name.startswith("head.")
+def weights_for(tokenizer: Tokenizer, run: RunFolder) -> tuple[Tensors, list[str]]:
+    """A run's weights that a model with this tokenizer can use, and remarks. A run without a tokenizer file has the same."""
+    tensors = merged_weights(run)
+    if not run.tokenizer_file.exists() or tokenizers.load(run.tokenizer_file).digest() == tokenizer.digest():
+        return tensors, []
+    kept = {
+        name: one for name, one in tensors.items() if not name.endswith("embedding.weight") and not name.startswith("head.")
     }
+    return kept, [f"{run.name} has another tokenizer: its embeddings and its head are not used"]
 
 
 def find(name: str, seed: int | None = None) -> RunFolder:
@@ -149,30 +146,23 @@ def transfer(model: nn.Module, tensors: Tensors) -> WeightTransfer:
     An encoder inside a model corresponds to an encoder that is a whole model. If a table of positions or tokens has another
     number of rows, the rows that both tables have are copied.
     """
-    loaded: list[str] = []
-    partly: list[str] = []
-    new: list[str] = []
-    used: set[str] = set()
+    kinds: dict[str, list[str]] = {"loaded": [], "partly": [], "new": []}
+    unused = dict.fromkeys(tensors)
     with torch.no_grad():
         for name, parameter in model.state_dict().items():
-            source = next((candidate for candidate in _corresponding_names(name) if candidate in tensors), None)
-            fits = source is not None and tensors[source].shape == parameter.shape
-            table = source is not None and name.endswith(TABLES) and tensors[source].shape[1:] == parameter.shape[1:]
-            if source is None or not (fits or table):
-                new.append(name)
-                continue
-            used.add(source)
-            tensor = tensors[source].to(parameter)
-            if fits:
-                parameter.copy_(tensor)
-                loaded.append(name)
-            else:
-                rows = min(len(tensor), len(parameter))
-                parameter[:rows] = tensor[:rows]
-                partly.append(name)
-    if not loaded and not partly:
+            kind, source = "new", next((one for one in _corresponding_names(name) if one in tensors), "")
+            if source and tensors[source].shape == parameter.shape:
+                kind = "loaded"
+                parameter.copy_(tensors[source])
+            elif source and name.endswith(TABLES) and tensors[source].shape[1:] == parameter.shape[1:]:
+                kind, rows = "partly", min(len(tensors[source]), len(parameter))
+                parameter[:rows] = tensors[source][:rows]
+            kinds[kind].append(name)
+            if kind != "new":
+                unused.pop(source, None)
+    if not kinds["loaded"] and not kinds["partly"]:
         raise RunError("training.start_from: no tensor of that run fits this model; check model.kind and model.width")
-    return WeightTransfer(tuple(loaded), tuple(partly), tuple(name for name in tensors if name not in used), tuple(new))
+    return WeightTransfer(**kinds, left=[*unused])
 
 
 def _corresponding_names(name: str) -> list[str]:
