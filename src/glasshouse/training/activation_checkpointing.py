@@ -15,12 +15,10 @@ from glasshouse.parts.cross_block import CrossBlock
 
 
 def blocks(model: nn.Module) -> list[nn.Module]:
-    """The blocks of a model."""
     return [module for module in model.modules() if isinstance(module, Block | CrossBlock)]
 
 
 def attach(model: nn.Module) -> None:
-    """Make every block of a model compute its activations twice."""
     for block in blocks(model):
         block.forward = _checkpointed(block.forward)
 

@@ -138,7 +138,6 @@ class OneLaunchAdamW(ListedAdamW):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Take one step."""
         updates = []
         for group, parameters, gradients in self.groups_with_gradients():
             decays, moments = self.decays[group["weight_decay"]], (self.local_state(parameters, key) for key in MOMENTS)
@@ -154,11 +153,7 @@ class OneLaunchAdamW(ListedAdamW):
 
 
 class StackedAdamW:
-    """AdamW of R replicas, each with its own learning rate and weight decay.
-
-    Everything that changes between steps is a tensor on the device, as a CUDA graph requires. A replica can later train
-    alone, from its share of the state.
-    """
+    """AdamW of R replicas, each with its own learning rate and weight decay. A CUDA graph can record a step."""
 
     def __init__(self, model: nn.Module, weights: Tensors, specs: Sequence[Spec], steps: int) -> None:
         """`model` is one replica; `weights` are the stacked parameters (R, ...) of all, which are updated in place."""
@@ -187,10 +182,7 @@ class StackedAdamW:
 
     @torch.no_grad()
     def step(self, gradients: Tensors, step: Tensor, factor_R: Tensor, inactive_R: Tensor) -> None:
-        """Update the weights that have gradients, with the gradients times `factor_R`.
-
-        The weights of inactive replicas do not change at all.
-        """
+        """Update the weights that have gradients, with these times `factor_R`, but for those of inactive replicas."""
         torch._foreach_add_([self.steps_taken[name] for name in gradients], 1.0)
         # Indexing with a tensor would wait for the device; `index_select` does not.
         rate_R = self.rates_SR.index_select(0, step.view(1))[0]
@@ -216,7 +208,6 @@ class StackedAdamW:
             self.kernel(updates, scale_R, skipped_R)
 
     def rates(self, step: int) -> tuple[float, ...]:
-        """Each replica's learning rate at a step."""
         return tuple(self.table_SR[step].tolist())
 
     def state(self, replica: int) -> Tensors:
@@ -226,10 +217,7 @@ class StackedAdamW:
         return tensors | {f"{name}/step": steps.clone() for name, steps in self.steps_taken.items()}
 
     def restore(self, replica: int, tensors: Tensors) -> None:
-        """Restore what `state` returned. All replicas are at the same step.
-
-        A run that trained alone has no state of the parameters that were still frozen.
-        """
+        """Restore what `state` returned. A run that trained alone has no state of parameters that were still frozen."""
         for name, steps in self.steps_taken.items():
             initial = {"exp_avg": self.first[name][0], "exp_avg_sq": self.second[name][0], "step": steps}
             if saved := state_of(name, tensors, initial):
@@ -344,7 +332,6 @@ class AdamWKernel:
 
 
 def kernel_is_usable(parameters: Sequence[Tensor]) -> bool:
-    """Whether the kernel can update these parameters."""
     formats = all(one.is_cuda and one.dtype == torch.float32 and one.is_contiguous() for one in parameters)
     return formats and _kernel_works()
 

@@ -1,8 +1,4 @@
-"""Defaults that adapt to the user's own data: what the user did not name is made to fit the amount of text.
-
-`data.adapt` lists the fields that may change. Each change is told in a line. A large text changes nothing but the number of
-evaluations.
-"""
+"""Defaults that adapt to the amount of the user's own data: the fields in `data.adapt`, with a line for each change."""
 
 import math
 from collections.abc import Iterable
@@ -99,10 +95,7 @@ def regime(rows: int) -> FineTuning:
 
 
 def fine_tuning_settings(rows: int, mean_length: float) -> dict[str, Any]:
-    """Field of the spec -> value, for a classifier or tagger that starts from a pretrained encoder.
-
-    `rows` is the number of training rows, `mean_length` their mean length in tokens, truncated to the context.
-    """
+    """Field -> value for training rows of a mean length in tokens, from a pretrained encoder."""
     chosen = regime(rows)
     batch = LARGEST_BATCH
     while batch > SMALLEST_BATCH and batch * mean_length > BATCH_TOKENS:
@@ -137,10 +130,7 @@ def check(spec: Spec) -> None:
 
 @dataclass(frozen=True)
 class DataFacts:
-    """How much data there is: bytes of text; for tables also the rows, and the length of their texts in words.
-
-    `words` is the 95th percentile.
-    """
+    """Bytes of text; for tables also the rows, and the 95th percentile and the mean of their lengths in words."""
 
     bytes: int
     rows: int = 0
@@ -150,8 +140,6 @@ class DataFacts:
 
 @dataclass
 class _Changes:
-    """A spec that is being changed, and a line for each change."""
-
     spec: Spec
     lines: list[str] = field(default_factory=list)
 
@@ -167,7 +155,6 @@ class _Changes:
 
 
 def measure(source: Source, columns: tuple[str, ...]) -> DataFacts:
-    """The amount of data in a source."""
     if not columns:
         return DataFacts(sum(source.bytes(split) for split in SPLITS))
     total, lengths = 0, []
@@ -210,7 +197,10 @@ def _adapt_to_text(changes: _Changes, facts: DataFacts) -> None:
         longest = max(1 << max(int(tokens * smallest / 2).bit_length() - 1, 0), 8)  # a power of two
         changes.set("data.context", min(data.context, longest), reason)
         if tokens < SMALL_TEXT_TOKENS:
-            _halve_model(changes, reason)
+            model = changes.spec.model
+            if not model.width % 2 and not model.heads % 2 and model.layers > 1:
+                for name in ("width", "layers", "heads", "feed_forward"):
+                    changes.set(f"model.{name}", getattr(model, name) // 2, reason)
     spec = changes.spec
     per_step = spec.training.batch * spec.data.context
     train = tokens * (1 - spec.data.validation - spec.data.test)
@@ -218,14 +208,6 @@ def _adapt_to_text(changes: _Changes, facts: DataFacts) -> None:
         most = max(math.ceil(MOST_EPOCHS * train / per_step), FEWEST_STEPS)
         changes.set("training.steps", min(steps, most), f"{MOST_EPOCHS} passes over the text are enough")
     _adapt_evaluations(changes, changes.spec.training.steps or math.ceil(spec.training.epochs * train / per_step))
-
-
-def _halve_model(changes: _Changes, reason: str) -> None:
-    model = changes.spec.model
-    if model.width % 2 or model.heads % 2 or model.layers < 2:
-        return
-    for name in ("width", "layers", "heads", "feed_forward"):
-        changes.set(f"model.{name}", getattr(model, name) // 2, reason)
 
 
 def _adapt_to_rows(changes: _Changes, facts: DataFacts) -> None:

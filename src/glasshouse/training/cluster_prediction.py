@@ -89,7 +89,6 @@ class ClusterPlan:
 
     @property
     def best(self) -> ParallelPlan:
-        """The plan of the chosen parallelism."""
         return self.plans[self.chosen]
 
     def facts(self) -> dict[str, Any]:
@@ -190,10 +189,8 @@ def measured_step_seconds(spec: Spec, gpus: int, device: torch.device) -> float 
 
 
 def gathered_bytes(weights: WeightCounts, number_bytes: int, micro_batches: int) -> int:
-    """What FSDP2 holds besides the shards: the weights and gradients of the rest, of a block and of the next one.
-
-    With several micro-batches the gradients of all weights are added up before they are sent.
-    """
+    """What FSDP2 holds besides the shards: weights and gradients of the rest, of a block and of the next one; with several
+    micro-batches, whose gradients are added up first, the gradients of all weights."""
     gradients = weights.trained if micro_batches > 1 else weights.trained_rest + 2 * max(weights.trained_blocks, default=0)
     return number_bytes * (weights.rest + 2 * max(weights.blocks, default=0) + gradients)
 
@@ -268,7 +265,6 @@ def _parallel_plan(
 
 
 def _warnings(plan: ClusterPlan, asked: Spec, spec: Spec) -> list[str]:
-    """What would go wrong, or waste most of the GPUs, each with its remedy."""
     found, best, training = [], plan.best, asked.training
     if training.batch < plan.gpus:
         found.append(
@@ -305,7 +301,6 @@ def _warnings(plan: ClusterPlan, asked: Spec, spec: Spec) -> list[str]:
 
 
 def _memory_remedy(plan: ClusterPlan, spec: Spec) -> str:
-    """That the memory of a GPU is too small, and what to change."""
     needed, have = sum(plan.best.memory.values()), plan.hardware.gpu_memory_gb * 1e9
     remedies = []
     if plan.rows > 1:
@@ -319,7 +314,6 @@ def _memory_remedy(plan: ClusterPlan, spec: Spec) -> str:
 
 
 def _assumptions(plan: ClusterPlan, asked: Spec, number_bytes: int) -> list[str]:
-    """What the prediction takes for granted."""
     hardware, per_node, training = plan.hardware, plan.gpus_per_node, asked.training
     source = f"{percent(hardware.achieved_share)} of {hardware.peak_tflops:g} TFLOP/s, whatever the batch"
     if plan.measured:

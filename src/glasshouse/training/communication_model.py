@@ -7,7 +7,7 @@ as NCCL does, whose latency grows with log2 of the nodes instead of their number
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # The bytes of a bucket of gradients that torch's DistributedDataParallel sends at once, unless told otherwise.
 BUCKET_BYTES = 25 * 2**20
@@ -15,11 +15,8 @@ BUCKET_BYTES = 25 * 2**20
 
 @dataclass(frozen=True)
 class Links:
-    """The links of some nodes with equally many processes. Bandwidths are in bytes per second, latencies in seconds.
-
-    `node_bandwidth` is that of a process to the others of its node, `network_bandwidth` that of a node to other nodes; both
-    in each direction.
-    """
+    """The links of nodes with equally many processes, in bytes per second and seconds. `node_bandwidth` is that of a process
+    within its node, `network_bandwidth` that of a node to others; both in each direction."""
 
     nodes: int
     processes_per_node: int
@@ -93,10 +90,7 @@ class StepTimes:
 
 @dataclass(frozen=True)
 class WeightCounts:
-    """The numbers of weights that are sent: of every block, and of the rest (embedding, head, last norm).
-
-    `trained` counts those with gradients, in the same order.
-    """
+    """The numbers of weights that are sent: of every block, and of the rest; `trained` are those with gradients."""
 
     blocks: tuple[int, ...]
     rest: int
@@ -116,7 +110,7 @@ def replicated_step(compute: StepTimes, weights: WeightCounts, links: Links) -> 
     """A step in which all processes hold all weights (DDP): the float32 gradients are all-reduced in buckets."""
     size = 4.0 * weights.trained
     buckets = math.ceil(size / BUCKET_BYTES)
-    return StepTimes(compute.forward, compute.backward, compute.update, 0.0, links.all_reduce(size, buckets))
+    return replace(compute, backward_communication=links.all_reduce(size, buckets))
 
 
 def sharded_step(
@@ -124,17 +118,16 @@ def sharded_step(
 ) -> StepTimes:
     """A step in which every process holds a share of the weights (FSDP2).
 
-    The weights of a block are gathered in the forward and in the backward pass of every micro-batch, those of the rest once.
-    Gradients are reduced and scattered once a step. Numbers are sent with `number_bytes` bytes.
+    Every micro-batch gathers the weights of a block in its forward and its backward pass, and those of the rest once.
+    Gradients are reduced and scattered once a step.
     """
     gathered_twice = sum(links.all_gather(number_bytes * block) for block in weights.blocks)
     gathered_once = links.all_gather(number_bytes * weights.rest) if weights.rest else 0.0
     groups = (*weights.trained_blocks, weights.trained_rest)
     scattered = sum(links.reduce_scatter(number_bytes * group) for group in groups if group)
-    return StepTimes(
-        compute.forward,
-        compute.backward,
-        compute.update / links.processes,
-        micro_batches * (gathered_once + gathered_twice),
-        micro_batches * gathered_twice + scattered,
+    return replace(
+        compute,
+        update=compute.update / links.processes,
+        forward_communication=micro_batches * (gathered_once + gathered_twice),
+        backward_communication=micro_batches * gathered_twice + scattered,
     )

@@ -15,7 +15,6 @@ LONGEST_ROW = 4096
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """The function, compiled when it is first called."""
     if not torch.cuda.is_available():
         return torch.compile(function)
     _hold_rows_in_registers()
@@ -25,11 +24,6 @@ def compiled(function: Callable[..., Any]) -> Any:
 @cache
 def _hold_rows_in_registers() -> None:
     from torch._inductor import config
-
-    config.inductor_choices_class = config.inductor_choices_class or _row_choices
-
-
-def _row_choices() -> Any:
     from torch._inductor.choices import InductorChoices
     from torch._inductor.runtime.hints import ReductionHint
     from torch._inductor.virtualized import V
@@ -46,4 +40,4 @@ def _row_choices() -> Any:
             """What distinguishes these choices in torch's cache of compiled code."""
             return f"rows of {LONGEST_ROW}".encode()
 
-    return RowChoices()
+    config.inductor_choices_class = config.inductor_choices_class or RowChoices

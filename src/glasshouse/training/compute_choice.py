@@ -111,10 +111,7 @@ def threads_text() -> str:
 
 
 def bf16_matrix_instructions() -> str:
-    """The bfloat16 matrix instructions that torch can use here; empty if there are none.
-
-    The dot products of AVX512_BF16 are not counted. They are at most twice as fast as float32, and casts take from that.
-    """
+    """The bfloat16 matrix instructions that torch can use here. Dot products (AVX512_BF16) gain too little."""
     if "amx_bf16" in machine.instructions() and _torch_has_avx512():
         return "AMX"
     return "Arm BF16" if _is_arm_bf16() else ""

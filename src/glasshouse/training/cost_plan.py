@@ -6,8 +6,8 @@ is computed instead. Time is measured on a few real steps, whose results are dis
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
@@ -79,10 +79,7 @@ class Plan:
 
 @progress_bar.bar("predicting the cost")  # Steps of a large model take long, and so does the prediction of its memory.
 def make(job: Job, even_if_too_large: bool = False) -> Plan:
-    """The plan of a job. Its time is measured on its device; precision and threads do not depend on that.
-
-    With `even_if_too_large`, the time of a job that does not fit is estimated instead of measured.
-    """
+    """The plan of a job. The time of a job that does not fit is estimated with `even_if_too_large`, else it is refused."""
     notes = list(job.notes)
     memory = cache(lambda number_format: training_memory(job, number_format))
     too_large = _too_large(job, memory)
@@ -194,10 +191,7 @@ def free_memory(device: torch.device) -> int:
 
 
 def step_seconds(engine: Engine | replicas.Replicas, device: torch.device, most_steps: float = TIMING_STEPS) -> float:
-    """The mean time of a step: in each stage of training the median of a few steps, without the first.
-
-    Do not train with the engine afterwards.
-    """
+    """The mean time of a step: in each stage the median of a few, without the first. Do not train on with the engine."""
     total, most_steps = 0.0, min(most_steps, TIMING_STEPS)
     for stage in engine.stages:
         times: list[float] = []
@@ -213,11 +207,8 @@ def step_seconds(engine: Engine | replicas.Replicas, device: torch.device, most_
 
 
 def at_peak(memory: dict[str, int], training: TrainingSpec) -> dict[str, int]:
-    """What is held of the result of `training_memory` when a step needs the most.
-
-    The backward pass frees activations while gradients come. So that is the end of the forward pass or that of the backward
-    pass. With gradient accumulation, a forward pass begins with the gradients of the one before.
-    """
+    """What is held of the result of `training_memory` at the end of the forward pass or of the backward pass, which frees
+    activations while gradients come. With gradient accumulation, a forward pass begins with the gradients before it."""
     if training.gradient_accumulation > 1:
         return memory
     of_backward, of_forward = ("gradients", VISITING), ("activations", "loss gradient")
@@ -226,15 +217,19 @@ def at_peak(memory: dict[str, int], training: TrainingSpec) -> dict[str, int]:
 
 
 def training_memory(job: Job, number_format: str, of_replica: bool = False) -> dict[str, int]:
-    """Memory of training in bytes, by purpose: tensors of the whole run, and tensors of a step.
-
-    `of_replica` predicts for one of many replicas. Their attention has no fused kernel and stores its weights.
-    """
+    """Memory of training in bytes, by purpose. Replicas have no fused attention, and store its weights."""
     spec = job.with_training(precision=number_format).spec
     rows = spec.training.batch // (spec.training.gradient_accumulation * process_group.count_for(spec.training))
     saved: dict[int, int] = {}
     small = number_format == "fp32" and _is_small(job, rows)
-    with _computed() if small else FakeTensorMode(allow_non_fake_inputs=True), distance_bias_kernel.planned_for(job.device):
+    with ExitStack() as stack:
+        if small:
+            # The tensors that fake ones would stand for. Random numbers do not advance.
+            stack.enter_context(torch.random.fork_rng(devices=[]))
+            stack.enter_context(cpu_kernels.switched_off())
+        else:
+            stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+        stack.enter_context(distance_bias_kernel.planned_for(job.device))
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
         lora.attach(model, spec.training)
         if of_replica:
@@ -296,18 +291,8 @@ def _is_small(job: Job, rows: int) -> bool:
     return bool(flops <= SMALL_FLOPS and numbers <= SMALL_NUMBERS)
 
 
-@contextmanager
-def _computed() -> Iterator[None]:
-    """Within the block a forward pass saves the tensors that fake ones would stand for. Random numbers do not advance."""
-    with torch.random.fork_rng(devices=[]), cpu_kernels.switched_off():
-        yield
-
-
 def timing_job(job: Job) -> Job:
-    """The job to time: without torch.compile, whose first step takes too long, without fits, and with learning rate 0.
-
-    Of several processes, one takes its rows of the batch.
-    """
+    """The job to time: without torch.compile and fits, with learning rate 0, and with the rows of one process."""
     rows = job.spec.training.batch // process_group.count_for(job.spec.training)
     job = job.with_training(compile=False, learning_rate=0.0, batch=rows)
     return replace(job, task=job.task.for_timing())

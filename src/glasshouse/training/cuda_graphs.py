@@ -141,7 +141,6 @@ class _StagingBuffer:
         self.copied = torch.cuda.Event()
 
     def send(self, batch: Batch, numbers: Tensor, input_batch: Batch, input_numbers: Tensor) -> None:
-        """Copy a batch and its numbers, through this buffer, to the inputs of a recording."""
         self.copied.synchronize()
         for name, tensor in batch.items():
             input_batch[name].copy_(self.batch[name].copy_(tensor), non_blocking=True)
@@ -150,10 +149,7 @@ class _StagingBuffer:
 
 
 def pad_to_multiple(batch: Batch, largest: Batch) -> Batch:
-    """The batch with its texts padded to a multiple of PADDING_MULTIPLE tokens, but not beyond the largest batch.
-
-    A tensor of at least two axes holds tokens along its last axis if that axis is longer in `largest`.
-    """
+    """The batch with its texts, an axis that is longer in `largest`, padded to a multiple of PADDING_MULTIPLE tokens."""
     padded = {}
     for name, tensor in batch.items():
         length = target = tensor.shape[-1]
@@ -165,5 +161,4 @@ def pad_to_multiple(batch: Batch, largest: Batch) -> Batch:
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:
-    """The batch on a device."""
     return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}

@@ -54,15 +54,12 @@ def check_threads(count: int) -> None:
 
 
 def available_threads() -> int:
-    """The CPU threads that a process of training may have: its share of the physical cores, within torch's limit.
-
-    torch's limit is that of OMP_NUM_THREADS or of `torch.set_num_threads`.
-    """
+    """The CPU threads of a process: its share of the physical cores, within torch's limit (OMP_NUM_THREADS)."""
     return max(min(machine.physical_cores() // process_group.local_size(), torch.get_num_threads()), 1)
 
 
 def memory(device: torch.device) -> int:
-    """The total memory of the device in bytes, free or not."""
+    """The total memory of the device in bytes."""
     return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else machine.memory()
 
 

@@ -153,7 +153,6 @@ class Engine(TrainableModel):
 
     @property
     def members(self) -> list["Engine"]:
-        """The models that take a step: only this one."""
         return [self]
 
     def batch(self, step: int) -> Batch:
@@ -234,7 +233,6 @@ class Engine(TrainableModel):
         return self._gradients(cuda_graphs.to_device(batch, self.device), count, self.loss_sum, Parallelism())
 
     def _seed(self, step: int) -> None:
-        """Seed the randomness of a step."""
         devices.seed(self.device, batches.step_seed(self.spec.training.seed, step, self.parallelism.rank))
 
     def _gradients(self, batch: Batch, count: Tensor, loss_sum: LossSum, parallelism: Parallelism) -> Tensor:
@@ -242,7 +240,8 @@ class Engine(TrainableModel):
         self.optimiser.zero_grad(set_to_none=True)
         total = None
         with precision.float32_products(training.precision, self.device):
-            *earlier, last = _micro_batches(batch, training.gradient_accumulation)
+            chunks = {name: tensor.chunk(training.gradient_accumulation) for name, tensor in batch.items()}
+            *earlier, last = [dict(zip(chunks, parts, strict=True)) for parts in zip(*chunks.values(), strict=True)]
             for micro_batch in (*earlier, last):
                 with nullcontext() if micro_batch is last else parallelism.accumulating():
                     with precision.context(training.precision, self.device):
@@ -259,8 +258,7 @@ class Engine(TrainableModel):
     def _may_update(self, step: Tensor, loss: Tensor, norm: Tensor) -> bool:
         """Record a step that is not finite; returns whether to call the optimiser.
 
-        On CUDA the optimiser is always called, and `found_inf` makes it skip the update. One that does not read `found_inf`
-        is called only if all is finite, which waits for the device.
+        On CUDA it is always called, and skips the update by `found_inf`. Otherwise this waits for the device.
         """
         record_first_nonfinite(self.first_nonfinite, step, loss, norm)
         if self.optimiser_skips:
@@ -293,7 +291,6 @@ class Engine(TrainableModel):
 
 
 def copies(tensors: Tensors) -> Tensors:
-    """Named tensors with memory of their own."""
     return {name: tensor.clone() for name, tensor in tensors.items()}
 
 
@@ -308,18 +305,12 @@ def compiled_loss(task: Task, model: Any, precision: str) -> LossSum:
 
 
 def ema_update_rate(decay: float, step: int) -> float:
-    """The share by which a moving average moves towards the weights at a step.
-
-    It is larger in the first steps, so that the average soon forgets the initial weights.
-    """
+    """The share by which a moving average moves towards the weights: larger at first, to forget the initial weights."""
     return 1 - min(decay, (1 + step) / (10 + step))
 
 
 def record_first_nonfinite(first: Tensor, step: Tensor, loss: Tensor, norm: Tensor) -> None:
-    """Store the step in `first` if its loss or gradient norm is not finite and no earlier step is stored (-1).
-
-    The tensors may hold the values of one model or of several.
-    """
+    """Store the step in `first` if its loss or gradient norm is the first that is not finite (-1: none yet)."""
     # One number, so that few kernels are launched: 0 times a number that is not finite is NaN.
     finite = (loss + norm) * 0 == 0
     torch.where(finite | (first >= 0), first, step, out=first)
@@ -327,7 +318,6 @@ def record_first_nonfinite(first: Tensor, step: Tensor, loss: Tensor, norm: Tens
 
 @torch.no_grad()
 def update_average(average: Tensors, weights: Tensors, rate: Tensor) -> None:
-    """Move an exponential moving average towards the weights, in place."""
     for name, tensor in weights.items():
         if tensor.is_floating_point():
             average[name].lerp_(tensor, rate)
@@ -340,9 +330,3 @@ def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
     expected = model.state_dict()
     optimisers.refuse_unfit(tensors, expected, where)
     model.load_state_dict({name: sharded_tensors.like(tensor, expected[name]) for name, tensor in tensors.items()})
-
-
-def _micro_batches(batch: Batch, count: int) -> list[Batch]:
-    """The batch, split into `count` micro-batches of equal size."""
-    chunks = {name: tensor.chunk(count) for name, tensor in batch.items()}
-    return [{name: chunk[i] for name, chunk in chunks.items()} for i in range(count)]

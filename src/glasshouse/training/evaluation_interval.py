@@ -31,17 +31,13 @@ class EvaluationCost:
 
 
 def choose(jobs: Sequence[EvaluationCost]) -> int:
-    """The interval that these jobs share. It is not longer than that of a recipe or than a job, and fits the job of fewest
-    steps."""
+    """The interval that these jobs share: not longer than that of a recipe, and for the fewest steps."""
     steps = min(job.steps for job in jobs)
     return min(steps, *(job.every for job in jobs), max(interval_for_curve(steps), *(job.shortest for job in jobs)))
 
 
 def remark(jobs: Sequence[EvaluationCost], every: int) -> str:
-    """Why the chosen interval gives these jobs few evaluations; empty unless their cost is the reason.
-
-    Evaluations on fewer tokens would be cheaper, but they choose the best checkpoint, and would choose it by more noise.
-    """
+    """Why the chosen interval gives these jobs few evaluations; empty unless their cost is the reason."""
     steps = min(job.steps for job in jobs)
     if every <= interval_for_curve(steps) or every == min(job.every for job in jobs):
         return ""

@@ -40,7 +40,6 @@ class EvaluationSamples:
         self._seconds = 0.0
 
     def is_due(self, training_seconds: float) -> bool:
-        """Whether samples have taken little of the training time so far."""
         return self.possible and self._seconds <= LARGEST_SHARE * training_seconds
 
     def write(self, run: RunFolder, step: int, weights: Callable[[], Tensors]) -> None:

@@ -1,10 +1,7 @@
 """Time the steps of a job, alone, as replicas and without fast paths, in each number format and on some numbers of threads.
 
-The result is kept for later choices.
-
 A machine becomes slower and faster over seconds. So all settings are timed in every round, every other round reverses their
-order, and the median over the rounds counts. The model is built anew in each round, because where it lies in memory changes
-its speed too.
+order, and the median counts. The model is built anew in each round: where it lies in memory changes its speed too.
 """
 
 import os
@@ -82,7 +79,6 @@ def measure(
 
 
 def _time_fast_paths(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> Iterator[TimedWithout]:
-    """The step times with and without each fast path, in turn."""
     variants = without_fast_paths(job, settings.precision)
     times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in variants}
     for number in range(ROUNDS):
@@ -118,7 +114,6 @@ def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str
 
 
 def formats_of(device: torch.device) -> list[str]:
-    """The number formats that are worth timing on a device."""
     if device.type == "cuda" and torch.cuda.get_device_capability(device) >= compute_choice.AMPERE:
         return list(BY_PRECISION)
     return ["fp32", "bf16"] if device.type == "cpu" and compute_choice.times_bf16() else ["fp32"]

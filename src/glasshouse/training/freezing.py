@@ -32,7 +32,6 @@ def depths(model: nn.Module) -> dict[str, int]:
 
 
 def is_head(name: str) -> bool:
-    """Whether a parameter belongs to the model's head rather than to the backbone."""
     return name.startswith("head.")
 
 
@@ -54,7 +53,6 @@ class UnfreezingSchedule:
             )
 
     def apply(self, step: int) -> None:
-        """Freeze and unfreeze the parameters for this step."""
         lowest = self.lowest_depth(step)
         if lowest == self.lowest_trained:
             return
@@ -69,11 +67,8 @@ class UnfreezingSchedule:
             parameter.requires_grad_(trained)
 
     def lowest_depth(self, step: int) -> int:
-        """The lowest depth that is trained at a step.
-
-        Gradual unfreezing trains the head first, then one more block after another, and everything from the share
-        `training.unfrozen_by` of the steps on (Howard and Ruder, ULMFiT, 2018).
-        """
+        """The lowest depth that is trained at a step. Gradual unfreezing (Howard and Ruder, ULMFiT, 2018) begins with
+        the head, and trains everything from the share `training.unfrozen_by` of the steps on."""
         if self.training.freeze != "gradual":
             return 0
         period = self.training.unfrozen_by * self.steps
@@ -82,5 +77,4 @@ class UnfreezingSchedule:
 
 
 def trained_parameters(model: nn.Module) -> int:
-    """The number of parameters that are not frozen."""
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)

@@ -91,10 +91,7 @@ def check_parts(spec: Spec) -> Task:
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that training needs except the current weights. `start` holds the weights of a warm start.
-
-    `data_notes` and `start_notes` are remarks for the user on the data and on the warm start.
-    """
+    """Everything that training needs except the current weights. `start` holds the weights of a warm start."""
 
     spec: Spec
     prepared: PreparedData
@@ -116,11 +113,10 @@ class Job:
         prepared: PreparedData | None = None,
         even_if_too_large: bool = False,
     ) -> "Job":
-        """Check that model and task fit together, then prepare the data, with a progress bar.
+        """Check that model and task fit together, then prepare the data, unless they are those of another job (`prepared`).
 
-        With `new_run` False the run resumes from a checkpoint, so `training.start_from` is not read. `prepared` are the data
-        of another job of the same data spec and task. A model whose weights are larger than the device's memory is refused
-        before the data are read, unless `even_if_too_large`.
+        A run that is not new does not read `training.start_from`. A model whose weights are larger than the device's memory
+        is refused first, unless `even_if_too_large`.
         """
         task = check(spec)
         devices.check_threads(spec.training.threads)
@@ -196,7 +192,6 @@ class Job:
 
     @property
     def stages(self) -> BatchStages:
-        """The number of sequences in the batch of each step, and how each is split."""
         return batch_stages.stages_of(self.spec.training, self.steps)
 
     def sequence_tokens(self) -> float:
@@ -214,7 +209,6 @@ class Job:
         return EvaluationCost(self.steps, settings.every, (one - final) * length, self.step_tokens())
 
     def with_interval(self, every: int) -> "Job":
-        """The job with other steps between evaluations."""
         return replace(self, spec=replace(self.spec, evaluation=replace(self.spec.evaluation, every=every)))
 
     def step_flops(self) -> int:
@@ -250,7 +244,6 @@ class Job:
         return model
 
     def _initial_model(self) -> nn.Module:
-        """A new model with random weights from the seed."""
         spec = self.spec
         return models.build(spec.model, self.prepared.tokenizer.vocabulary, spec.data.context, spec.training.seed)
 

@@ -64,7 +64,6 @@ class TimedReplicas:
 
     @property
     def is_faster(self) -> bool:
-        """Whether replicas are clearly faster than single runs."""
         return statistics.median(self.alone) > MIN_SPEEDUP * statistics.median(self.together)
 
     @property
@@ -89,11 +88,9 @@ class TimedWithout:
 
 @dataclass(frozen=True)
 class SpeedMeasurement:
-    """The step times of a shape on a machine. `words` are the recipe and the overrides that it was measured with,
-    if there were no other changes.
+    """The step times of a shape on a machine. `words` are the recipe and the overrides, if there were no other changes.
 
-    `load` is the number of processes that were ready to run before it, as the system reports it. `replicas` are timed in the
-    fastest settings; None if these runs cannot be replicas. `fast_paths` are timed in the same settings.
+    `load` is the number of processes that were ready to run. Replicas and fast paths are timed in the fastest settings.
     """
 
     machine: dict[str, str]
@@ -137,7 +134,6 @@ class SpeedMeasurement:
 
 
 def settings_text(precision: str, threads: int) -> str:
-    """A number format and a number of threads in words."""
     return precision + (f" on {threads} thread{'s' * (threads > 1)}" if threads else "")
 
 
@@ -168,7 +164,6 @@ def shape_of(job: Job) -> dict[str, Any]:
 
 
 def folder() -> Path:
-    """Where measurements are kept."""
     return cache_folder() / "measurements"
 
 
@@ -179,7 +174,6 @@ def file_of(described: dict[str, str], shape: dict[str, Any]) -> Path:
 
 
 def keep(measurement: SpeedMeasurement) -> Path:
-    """Write a measurement, in place of the one of the same machine and shape."""
     path = file_of(measurement.machine, measurement.shape)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -229,7 +223,6 @@ def _with_tuples(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_machine(device: torch.device) -> list[SpeedMeasurement]:
-    """All kept measurements of this machine."""
     described = machine_of(device)
     found = [read(path) for path in sorted(folder().glob("*.json"))]
     return [measurement for measurement in found if measurement and measurement.machine == described]

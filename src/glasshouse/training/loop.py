@@ -66,11 +66,10 @@ def train(run: RunFolder, device_name: str = "auto") -> bool:
 
 
 def train_group(runs: Sequence[RunFolder], device_name: str = "auto", together: bool | None = None) -> list[str]:
-    """Train several runs, each as `train` would; together as replicas if that is possible and faster.
+    """Train several runs, each as `train` would; together as replicas if that is possible and faster, or as `together` says.
 
-    The runs may differ only in seed, learning rate, weight decay and initialisation. A run whose loss is not finite is
-    recorded as failed, and the others continue. Returns one message per failed run. `together` forces replicas or forbids
-    them.
+    They differ only in seed, learning rate, weight decay and initialisation. A run whose loss is not finite is recorded as
+    failed, and the others continue. Returns one message per failed run.
     """
     if torchrun.is_needed(runs):
         torchrun.train(runs, device_name)

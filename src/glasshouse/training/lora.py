@@ -31,10 +31,7 @@ class Adapter(nn.Module):
 
 
 def attach(model: nn.Module, training: TrainingSpec) -> None:
-    """Add an adapter, initialised from the seed, to every matrix of a block that `training.lora_targets` names.
-
-    With `training.lora_rank` 0 this does nothing.
-    """
+    """Add an adapter, initialised from the seed, to every matrix of a block that `training.lora_targets` names."""
     if not training.lora_rank:
         return
     modules = ((name, module) for name, module in model.named_modules() if "blocks." in name)

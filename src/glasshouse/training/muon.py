@@ -207,5 +207,4 @@ def gram_matrices(x_NRC: Tensor) -> Tensor:
 
 
 def update_scale(rows: int, columns: int, rule: str) -> float:
-    """The factor of an orthogonal update of this shape."""
     return 0.2 * max(rows, columns) ** 0.5 if rule == MATCH_ADAMW else max(1.0, rows / columns) ** 0.5

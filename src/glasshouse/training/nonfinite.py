@@ -24,10 +24,7 @@ class FailureFile(TypedDict):
 
 @dataclass(frozen=True)
 class ModuleOutput:
-    """A module's output or a parameter's gradient: its largest magnitude, and how many of its `total` values are `bad`.
-
-    A value is bad if it is not finite.
-    """
+    """A module's output or a parameter's gradient: its largest finite magnitude, and how many values are not finite."""
 
     module: str
     kind: str
@@ -50,7 +47,6 @@ def examine(engine: Engine, step: int, batch: Batch) -> tuple[float, list[Module
 
 
 def first_nonfinite(outputs: list[ModuleOutput]) -> ModuleOutput | None:
-    """The first output or gradient that has a value that is not finite."""
     return next((output for output in outputs if output.bad), None)
 
 

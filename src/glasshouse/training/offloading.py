@@ -25,7 +25,8 @@ class OffloadedState:
 
     def __init__(self, optimiser: torch.optim.Optimizer, chunk: int = CHUNK) -> None:
         self.optimiser = optimiser
-        self.chunks = _split(optimiser, chunk)
+        parameters = [(index, one) for index, group in enumerate(optimiser.param_groups) for one in group["params"]]
+        self.chunks = [[parameters[i] for i in indices] for indices in _chunks([one.nbytes for _, one in parameters], chunk)]
         self.device = self.chunks[0][0][1].device
         self.is_cuda = self.device.type == "cuda"
         if self.is_cuda:
@@ -34,7 +35,6 @@ class OffloadedState:
         weakref.finalize(self, _unlock_pages, self.on_cpu).atexit = False
 
     def step(self) -> None:
-        """Take one step of the optimiser."""
         if not self.is_cuda:
             for chunk in self.chunks:
                 self._update(chunk)
@@ -105,12 +105,6 @@ def bytes_on_gpu(sizes: Sequence[int], chunk: int = CHUNK) -> int:
     return 2 * max(sum(chunks[first : first + IN_FLIGHT]) for first in range(len(chunks)))
 
 
-def _split(optimiser: torch.optim.Optimizer, chunk: int) -> list[Chunk]:
-    """The parameters of an optimiser, in chunks."""
-    parameters = [(index, one) for index, group in enumerate(optimiser.param_groups) for one in group["params"]]
-    return [[parameters[i] for i in indices] for indices in _chunks([one.nbytes for _, one in parameters], chunk)]
-
-
 def _chunks(sizes: Sequence[int], chunk: int) -> list[list[int]]:
     """Indices of consecutive sizes that sum to at most `chunk` bytes. A larger size is a chunk of its own."""
     chunks: list[list[int]] = [[]]
@@ -122,9 +116,9 @@ def _chunks(sizes: Sequence[int], chunk: int) -> list[list[int]]:
 
 
 def _locked_pages(like: Tensor) -> Tensor:
-    """An empty tensor on the CPU, whose pages the GPU copies from without help.
+    """An empty tensor on the CPU in page-locked memory, which `pin_memory` would round up to a power of two in size.
 
-    `pin_memory` would round its size up to a power of two. If the system locks no more pages, copies are slower.
+    If the system locks no more pages, copies are slower.
     """
     tensor = torch.empty(like.shape, dtype=like.dtype)
     torch.cuda.cudart().cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0)

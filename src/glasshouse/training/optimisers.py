@@ -66,7 +66,6 @@ class ListedUpdate(torch.optim.Optimizer, ABC):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Take one step."""
         for group, parameters, gradients in self.groups_with_gradients():
             rate = group["lr"]
             if self.found_inf is not None:
@@ -87,7 +86,6 @@ class ListedUpdate(torch.optim.Optimizer, ABC):
                 yield group, parameters, [sharded_tensors.local(gradient) for gradient in gradients]
 
     def local_state(self, parameters: list[nn.Parameter], key: str) -> list[Tensor]:
-        """The tensors of state with this name, of the present process."""
         return [sharded_tensors.local(self.state[parameter][key]) for parameter in parameters]
 
 
@@ -98,10 +96,10 @@ def parameter_groups(
     orthogonal: Collection[nn.Parameter] = (),
     orthogonal_rate: float = 1.0,
 ) -> list[dict[str, Any]]:
-    """The parameters by weight decay and by the factor of their learning rate. Only matrices decay.
+    """The parameters by weight decay, which only matrices have, and by the factor of their learning rate.
 
-    With `tensor_rates` a learning rate is a tensor on the device, so that a CUDA graph reads its current value. Parameters
-    that are `orthogonal` have groups of their own.
+    With `tensor_rates` a rate is a tensor on the device, so that a CUDA graph reads its current value. Parameters that are
+    `orthogonal` have groups of their own.
     """
     groups: dict[tuple[bool, float, float], list[nn.Parameter]] = {}
     factors = rate_factors(model, training)
@@ -130,7 +128,6 @@ def rate_factors(model: nn.Module, training: TrainingSpec) -> dict[str, float]:
 
 
 def trained(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters that are not frozen."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
@@ -191,10 +188,7 @@ def restore(
 
 
 def state_of(parameter: str, tensors: Tensors, initial: Tensors) -> Tensors:
-    """The saved state of a parameter, if it has the names, shapes and types of its initial state.
-
-    A parameter that was frozen when the state was saved has none.
-    """
+    """The saved state of a parameter; none if it was frozen then. Refuses what differs from the initial state."""
     saved = {key: tensors[f"{parameter}/{key}"] for key in initial if f"{parameter}/{key}" in tensors}
     if saved:
         refuse_unfit(saved, initial, f"the optimiser's state of {parameter}", exact=True)
@@ -223,7 +217,6 @@ def _fits(found: torch.dtype, needed: torch.dtype, exact: bool) -> bool:
 
 
 def refuse_nesterov_without_momentum(momentum: float, nesterov: bool) -> None:
-    """Nesterov's look-ahead is along the momentum."""
     if nesterov and not momentum:
         raise SpecError(
             "looks ahead along the momentum, but training.momentum=0; choose a training.momentum above 0, or "

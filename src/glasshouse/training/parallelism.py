@@ -39,7 +39,6 @@ class Parallelism:
         return self.rank == 0
 
     def own_rows(self, batch: Batch) -> Batch:
-        """The rows of this process."""
         if self.size == 1:
             return batch
         rows = len(next(iter(batch.values()))) // self.size
@@ -54,7 +53,6 @@ class Parallelism:
         return nullcontext()
 
     def total(self, value: Tensor) -> Tensor:
-        """The sum of a number over all processes."""
         return value
 
     def from_main(self, compute: Callable[[], Result]) -> Result:
@@ -79,8 +77,6 @@ class LossModule(nn.Module):
 
 
 class _SeveralProcesses(Parallelism):
-    """What both kinds of data parallelism have in common."""
-
     def __init__(self) -> None:
         self.rank, self.size = process_group.rank(), process_group.size()
         self.gradient_factor = self.size
@@ -112,10 +108,9 @@ class ReplicatedWeights(_SeveralProcesses):
 
 
 class ShardedWeights(_SeveralProcesses):
-    """Every process holds a share of the weights, gradients and optimiser state (torch's FSDP2, `fully_shard`).
+    """Every process holds a share of the weights, gradients and optimiser state (torch's FSDP2). All processes evaluate.
 
-    A block's weights are gathered before it computes and freed afterwards. All processes evaluate, because each of them has
-    only its share.
+    A block's weights are gathered before it computes and freed afterwards.
     """
 
     root: "FSDPModule | None" = None

@@ -31,7 +31,6 @@ warnings.filterwarnings("ignore", "Mismatch dtype between input and weight")
 
 @contextmanager
 def context(precision: str, device: torch.device) -> Iterator[None]:
-    """The context that forward passes run in."""
     with ExitStack() as stack:
         stack.enter_context(float32_products(precision, device))
         if precision == "bf16":

@@ -44,7 +44,6 @@ def size() -> int:
 
 
 def local_size() -> int:
-    """The number of processes on this machine."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if size() > 1 else 1
 
 
@@ -77,7 +76,6 @@ def local_device(device: torch.device) -> torch.device:
 
 
 def join() -> None:
-    """Connect to the other ranks, unless that is done."""
     if torch.distributed.is_initialized():
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
@@ -124,7 +122,6 @@ def broadcast(message: Any) -> Any:
 
 
 def gather(message: Any) -> list[Any]:
-    """The messages of all ranks, in all ranks."""
     data = torch.frombuffer(bytearray(json.dumps(message).encode()), dtype=torch.uint8)
     lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(size())]
     torch.distributed.all_gather(lengths, torch.tensor([len(data)]))
@@ -136,14 +133,12 @@ def gather(message: Any) -> list[Any]:
 
 
 def maximum(number: int) -> int:
-    """The largest number of all ranks."""
     found = torch.tensor([number])
     torch.distributed.all_reduce(found, torch.distributed.ReduceOp.MAX)
     return int(found)
 
 
 def total(value: Tensor) -> Tensor:
-    """The sum over all ranks."""
     torch.distributed.all_reduce(value)
     return value
 

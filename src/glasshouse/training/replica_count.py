@@ -34,10 +34,7 @@ CANNOT_BE_REPLICAS = "these runs cannot be replicas: {}; train them one after an
 
 
 def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
-    """(number of replicas, reason). `together` forces replicas (True) or single runs (False).
-
-    With None a kept measurement of exactly this machine and shape decides, or else the rule.
-    """
+    """(number of replicas, reason). `together` forces (True) or forbids them; None: as measured, or by rule."""
     if together is False or len(jobs) == 1:
         return 1, ""
     if reason := replicas.obstacle(jobs[0].spec):

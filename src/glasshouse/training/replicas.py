@@ -131,12 +131,10 @@ class Replicas:
 
     @property
     def members(self) -> list["Replica"]:
-        """The individual replicas."""
         return [Replica(self, number) for number in range(len(self.specs))]
 
     @property
     def stacked(self) -> Tensors:
-        """Every stacked parameter and buffer, by name."""
         return self.weights | self.buffers
 
     def _vectorised_loss(self) -> Callable[..., Tensor]:
@@ -171,10 +169,9 @@ class Replicas:
         return lambda *tensors: losses(*tensors, compiled_features(*tensors[:3], tensors[3]["inputs"]))
 
     def _gradients(self, batch: Batch, counts_R: Tensor) -> tuple[Tensors, Tensor]:
-        """The gradients and the loss of every replica.
+        """The gradients and the loss of every replica, which are independent, from the sum of the losses.
 
-        The replicas are independent, so the gradient of the sum of their losses is that of each. `torch.func.grad` inside
-        `vmap` gives the same, but keeps all of the backward pass for second derivatives: nearly twice the memory.
+        `torch.func.grad` inside `vmap` gives the same, but keeps all for second derivatives: twice the memory.
         """
         trained, frozen = self._trained_and_frozen()
         number_format = self.spec.training.precision
@@ -218,10 +215,7 @@ class Replicas:
 
     @torch.no_grad()
     def _update(self, batch: Batch, numbers: Tensor) -> Tensor:
-        """The part of a step that runs on the device; returns losses and gradient norms, (2, R).
-
-        It clips each replica's gradient and updates every replica whose loss and gradient are finite.
-        """
+        """The part of a step that runs on the device; returns losses and gradient norms, (2, R)."""
         step, ema_rate, counts_R = numbers[0], numbers[1], numbers[2:]
         gradients, losses_R = self._gradients(batch, counts_R)
         if self.tied:
@@ -239,7 +233,6 @@ class Replicas:
         return torch.stack([losses_R, norms_R])
 
     def deactivate(self, mask: Sequence[bool]) -> None:
-        """Stop updating the replicas in the mask."""
         self.first_nonfinite_R[torch.tensor(mask, device=self.device)] = 0.0
 
     def failures(self) -> list[int]:
@@ -254,7 +247,6 @@ class Replicas:
         return self.scratch
 
     def copy_from_scratch(self, replica: int, tensors: Tensors) -> None:
-        """Copy the scratch model to one replica's slice of stacked tensors."""
         with torch.no_grad():
             for name, tensor in self._scratch_tensors().items():
                 tensors[name][replica] = tensor
@@ -309,5 +301,4 @@ class Replica(TrainableModel):
 
 
 def _stacked(models: Sequence[Tensors], device: torch.device) -> Tensors:
-    """The tensors of all models, stacked along a new first axis."""
     return {name: torch.stack([model[name].detach() for model in models]).to(device) for name in models[0]}

@@ -143,10 +143,8 @@ def split_group(group: RunGroup, together: bool | None) -> list[RunGroup]:
 
 
 def _newest_common_checkpoints(runs: Sequence[RunFolder]) -> list[Checkpoint | None]:
-    """The checkpoint of each run at the newest step that is intact in all runs.
-
-    Damaged checkpoints are reported and deleted. Later checkpoints are deleted too, because the runs take those steps again.
-    """
+    """The checkpoint of each run at the newest step that is intact in all. Damaged ones are reported; these and later ones,
+    whose steps are taken again, are deleted."""
     while True:
         shared = set.intersection(*(set(checkpoint.steps(run.checkpoints)) for run in runs))
         step: int = max(shared, default=0)

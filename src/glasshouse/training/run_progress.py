@@ -1,7 +1,4 @@
-"""The progress of one run in the training loop: its log, evaluations, checkpoints and final outcome, and the display of it.
-
-Takes no steps.
-"""
+"""The progress of one run in the training loop: its log, evaluations, checkpoints, outcome and display. Takes no steps."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -72,8 +69,6 @@ def kept_steps(best: Mapping[str, Any], spec: Spec) -> set[int]:
 
 
 class RunProgress:
-    """One of the runs that the loop trains."""
-
     def __init__(
         self,
         run: RunFolder,
@@ -94,7 +89,6 @@ class RunProgress:
         self.sampled = 0
 
     def record(self, **facts: Any) -> None:
-        """Add entries to `run.json`."""
         if self.writes:
             self.run.record(**facts)
 
@@ -156,10 +150,7 @@ class RunProgress:
         say(f"{self.run.name}: stopped early after step {self.progress.step}: no improvement in {patience} evaluations")
 
     def finish(self, memory: int, batches_per_second: float, elapsed_time: Callable[[], float]) -> None:
-        """Run the final evaluation with the best weights, and record the outcome.
-
-        `elapsed_time` returns the seconds since its previous call.
-        """
+        """Run the final evaluation with the best weights, and record the outcome."""
         if self.writes:
             # A process that was killed after its last checkpoint may not have deleted the older ones.
             checkpoint.prune(self.run.checkpoints, kept_steps(self.progress.best, self.job.spec))
@@ -214,7 +205,6 @@ class Display:
 
 @contextmanager
 def show_progress(name: str, start: int, steps: int, metrics: Metrics) -> Iterator[Display]:
-    """A display that is visible within the block."""
     columns = [TextColumn("{task.fields[" + field + "]}") for field in ("loss", "validation", "speed")]
     with progress_bar.display(*columns) as live:
         task = live.add_task(name, total=steps, completed=start, loss="", validation="", speed="")

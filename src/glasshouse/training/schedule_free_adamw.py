@@ -49,7 +49,7 @@ class ScheduleFreeAdamW(Optimiser):
 
 
 class ScheduleFreeUpdate(ListedUpdate):
-    """The update of schedule-free AdamW. All parameters have taken the same steps, so that they share their counters."""
+    """All parameters have taken the same steps, so that they share their counters."""
 
     def __init__(self, groups: list[dict[str, Any]], beta1: float, beta2: float) -> None:
         super().__init__(groups)
@@ -101,7 +101,6 @@ class ScheduleFreeUpdate(ListedUpdate):
 
     @torch.no_grad()
     def averaged(self, parameter: nn.Parameter) -> Tensor:
-        """The parameter's value in the average x."""
         if parameter not in self.state:
             return parameter.detach()
         return parameter.lerp(self.state[parameter]["z"], 1 - 1 / self.beta1)

@@ -11,8 +11,6 @@ from glasshouse.training import process_group
 
 
 class SignalWatch:
-    """Holds the number of the first signal, or None."""
-
     received: int | None = None
 
 
@@ -67,10 +65,8 @@ def _handlers_installed() -> Iterator[None]:
 
 @contextmanager
 def reraise_lost_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end of the block if one was raised within and lost.
-
-    Python drops an exception that is raised while an extension library loads or a garbage-collector callback runs.
-    """
+    """Raise KeyboardInterrupt at the end of the block if one was lost within: Python drops an exception that is raised while
+    an extension library loads or a garbage-collector callback runs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

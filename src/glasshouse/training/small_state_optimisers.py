@@ -95,8 +95,6 @@ class Lion(Optimiser):
 
 
 class LionUpdate(ListedUpdate):
-    """The update of Lion for lists of parameters."""
-
     def __init__(self, groups: list[dict[str, Any]], beta1: float, beta2: float) -> None:
         super().__init__(groups)
         self.beta1, self.beta2 = beta1, beta2

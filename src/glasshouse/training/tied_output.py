@@ -31,13 +31,11 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
 
 
 def is_tied(training: TrainingSpec, step: int, steps: int) -> bool:
-    """Whether the matrices are tied at a step."""
     return step < round(training.tied_until * steps)
 
 
 @torch.no_grad()
 def initialise(model: nn.Module, training: TrainingSpec) -> None:
-    """Begin with an output matrix that equals the embedding."""
     if training.tied_until:
         model.get_parameter(OUTPUT).copy_(model.get_parameter(EMBEDDING))
 

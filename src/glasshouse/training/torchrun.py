@@ -31,7 +31,6 @@ ERROR_PREFIX = "glasshouse: "
 
 
 def is_needed(runs: Sequence[RunFolder]) -> bool:
-    """Whether several processes must be started to train these runs."""
     return process_group.size() == 1 and not process_group.is_rank() and runs[0].spec().training.processes > 1
 
 
@@ -45,10 +44,7 @@ def command(runs: Sequence[RunFolder], processes: int, device: str) -> list[str]
 
 
 def set_processes(run: RunFolder, processes: int) -> None:
-    """Record another number of processes in the spec of a run. Its checkpoints do not depend on it.
-
-    The spec of a finished run says how it was trained, and stays as it is.
-    """
+    """Record another number of processes in the spec of a run, unless it is finished. Checkpoints do not depend on it."""
     spec = run.spec()
     if spec.training.processes != processes and run.recorded_status() != Status.DONE:
         changed = spec_files.override(spec, [f"training.processes={processes}"])

@@ -32,11 +32,7 @@ TABLES = ("embedding.weight", "position.table.weight")
 
 @dataclass(frozen=True)
 class WeightTransfer:
-    """What a warm start did, as names of tensors.
-
-    `loaded` were copied, `partly` were copied in the rows that both runs have, `left` exist only in the old run, and `new`
-    exist only in the new model.
-    """
+    """Names of tensors: copied; copied in the rows that both runs have; only in the old run; only in the new model."""
 
     loaded: list[str]
     partly: list[str]
@@ -47,7 +43,6 @@ class WeightTransfer:
         return asdict(self)
 
     def note(self, run: str) -> str:
-        """A one-line summary."""
         parts = [f"{len(self.loaded)} tensors loaded"]
         for what, names in (("loaded in part", self.partly), ("not used", self.left), ("new", self.new)):
             if names:
@@ -57,7 +52,7 @@ class WeightTransfer:
 
 
 def inherited_fields(spec: Spec) -> dict[str, object]:
-    """The fields of a run's model spec that a new run inherits when it starts from this run, as a table."""
+    """The fields of a run's model spec that a new run inherits when it starts from this run."""
     base = {name: getattr(spec.model, name) for name in spec_fields.fields(ModelSpec) if name not in NOT_SHARED}
     return {**base, **spec.model.own}
 
@@ -99,8 +94,7 @@ def weights_for(tokenizer: Tokenizer, run: RunFolder) -> tuple[Tensors, list[str
 def find(name: str, seed: int | None = None) -> RunFolder:
     """The run to start from. A package or a model directory is imported first.
 
-    `{seed}` in the name stands for the seed of the run that starts; None means any seed. All runs that the name stands for
-    must have the same shape and tokenizer, so any of them gives these.
+    `{seed}` in the name stands for the seed of the run that starts. Without one, any run that the name stands for will do.
     """
     if importer := importer_of(name):
         try:
@@ -141,11 +135,8 @@ def _seeds_of_runs(name: str) -> list[int]:
 
 
 def transfer(model: nn.Module, tensors: Tensors) -> WeightTransfer:
-    """Copy every tensor that the model has under a corresponding name and in the same shape.
-
-    An encoder inside a model corresponds to an encoder that is a whole model. If a table of positions or tokens has another
-    number of rows, the rows that both tables have are copied.
-    """
+    """Copy every tensor that the model has under a corresponding name and in the same shape; of tables of positions or
+    tokens the rows that both have. An encoder inside a model corresponds to an encoder that is a whole model."""
     kinds: dict[str, list[str]] = {"loaded": [], "partly": [], "new": []}
     unused = dict.fromkeys(tensors)
     with torch.no_grad():
