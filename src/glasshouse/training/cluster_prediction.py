@@ -37,7 +37,7 @@ FEW_TOKENS = 8192
 
 
 @dataclass(frozen=True)
-class ParallelPlan:
+class ParallelCost:
     """The predicted cost of one kind of parallelism. Pairs are bounds: communication overlaps fully, and not at all.
 
     `memory` is in bytes for each GPU, by purpose. `communication_share` is the share of a step in which GPUs only wait for
@@ -78,7 +78,7 @@ class ClusterPlan:
     achieved_flops: float
     measured: bool
     precision: str
-    plans: dict[str, ParallelPlan]
+    plans: dict[str, ParallelCost]
     chosen: str
     warnings: tuple[str, ...]
     assumptions: tuple[str, ...]
@@ -88,7 +88,7 @@ class ClusterPlan:
         return self.nodes * self.gpus_per_node
 
     @property
-    def best(self) -> ParallelPlan:
+    def best(self) -> ParallelCost:
         return self.plans[self.chosen]
 
     def facts(self) -> dict[str, Any]:
@@ -127,7 +127,23 @@ def make(
             REPLICATE: (memory, communication_model.replicated_step(compute, weights, links)),
             SHARD: (sharded, communication_model.sharded_step(compute, weights, links, number_bytes, micro_batches)),
         }
-    tokens = job.task.batch_tokens(training.batch)
+    tokens, steps, price = job.task.batch_tokens(training.batch), training.steps, hardware.price_per_gpu_hour
+    plans = {}
+    for kind, (needed, times) in options.items():
+        step = (times.fastest, times.slowest)
+        hours = [seconds * gpus / 3600 for seconds in step]
+        plans[kind] = ParallelCost(
+            memory=needed,
+            fits=cost_plan.fits(sum(needed.values()), available),
+            compute_seconds=times.compute,
+            communication_seconds=times.communication,
+            step_seconds=step,
+            communication_share=times.waiting_shares,
+            tokens_per_second=(tokens / step[0], tokens / step[1]),
+            gpu_hours_per_billion_tokens=(hours[0] / tokens * 1e9, hours[1] / tokens * 1e9),
+            seconds=(step[0] * steps, step[1] * steps) if steps else None,
+            cost=(hours[0] * steps * price, hours[1] * steps * price) if steps and price else None,
+        )
     step_flops = parameter_counts.training_flops(forward) * training.batch
     plan = ClusterPlan(
         nodes=nodes,
@@ -138,15 +154,12 @@ def make(
         rows=training.batch // (gpus * micro_batches),
         micro_batches=micro_batches,
         tokens=tokens,
-        steps=training.steps,
+        steps=steps,
         step_flops=step_flops,
         achieved_flops=step_flops / gpus / (compute.forward + compute.backward),
         measured=step_seconds is not None,
         precision=training.precision,
-        plans={
-            kind: _parallel_plan(needed, times, available, gpus, tokens, training.steps, hardware.price_per_gpu_hour)
-            for kind, (needed, times) in options.items()
-        },
+        plans=plans,
         chosen=chosen,
         warnings=(),
         assumptions=(),
@@ -243,25 +256,6 @@ def _compute_times(
         update = min(update, step_seconds / 2)
         once = (step_seconds - update) / parts
     return StepTimes(once, (parts - 1) * once, update)
-
-
-def _parallel_plan(
-    memory: dict[str, int], times: StepTimes, available: float, gpus: int, tokens: int, steps: int, price: float
-) -> ParallelPlan:
-    step = (times.fastest, times.slowest)
-    hours = [seconds * gpus / 3600 for seconds in step]
-    return ParallelPlan(
-        memory=memory,
-        fits=cost_plan.fits(sum(memory.values()), available),
-        compute_seconds=times.compute,
-        communication_seconds=times.communication,
-        step_seconds=step,
-        communication_share=times.waiting_shares,
-        tokens_per_second=(tokens / step[0], tokens / step[1]),
-        gpu_hours_per_billion_tokens=(hours[0] / tokens * 1e9, hours[1] / tokens * 1e9),
-        seconds=(step[0] * steps, step[1] * steps) if steps else None,
-        cost=(hours[0] * steps * price, hours[1] * steps * price) if steps and price else None,
-    )
 
 
 def _warnings(plan: ClusterPlan, asked: Spec, spec: Spec) -> list[str]:

@@ -191,11 +191,13 @@ def find(job: Job) -> tuple[SpeedMeasurement | None, str]:
     path = file_of(described, shape)
     if not path.exists():
         return None, ""
-    measurement = read(path)
+    measurement, wrong = read(path), ""
     if measurement is None:
-        return None, f"the kept measurement {path} is damaged and is not used; renew it with: {RENEW}"
-    if (measurement.machine, measurement.shape) != (described, shape):
-        return None, f"the kept measurement {path} is of another machine or shape and is not used; renew it with: {RENEW}"
+        wrong = "damaged"
+    elif (measurement.machine, measurement.shape) != (described, shape):
+        wrong = "of another machine or shape"
+    if wrong:
+        return None, f"the kept measurement {path} is {wrong} and is not used; renew it with: {RENEW}"
     return measurement, ""
 
 

@@ -136,29 +136,18 @@ class MuonUpdate(ListedAdamW):
         averages = self.local_state(parameters, "momentum_buffer")
         torch._foreach_lerp_(averages, gradients, 1 - self.settings.momentum)
         look_ahead = self.settings.momentum if self.settings.nesterov else 1.0
-        directions = self._orthogonalised(parameters, torch._foreach_lerp(gradients, averages, look_ahead))
+        # Sharded directions are gathered, made orthogonal whole, and divided again.
+        shares = torch._foreach_lerp(gradients, averages, look_ahead)
+        whole = [sharded_tensors.gathered_like(*pair) for pair in zip(shares, parameters, strict=True)]
+        pairs = [*zip(whole, parameters, strict=True)]
+        pieces = [piece for direction, parameter in pairs for piece in direction.split(self.matrices[parameter])]
+        orthogonalise_all(pieces, self.polynomials, self.settings.matrix_scale)
+        directions = [sharded_tensors.local(sharded_tensors.like(*pair)) for pair in pairs]
         weights = [sharded_tensors.local(parameter) for parameter in parameters]
         if group["weight_decay"]:
             torch._foreach_add_(directions, weights, alpha=group["weight_decay"])
         torch._foreach_mul_(directions, rate)
         torch._foreach_sub_(weights, directions)
-
-    def _orthogonalised(self, parameters: list[nn.Parameter], directions: Sequence[Tensor]) -> list[Tensor]:
-        """The scaled updates of this process, from its shares of the directions."""
-        whole = [
-            sharded_tensors.gathered_like(direction, parameter)
-            for direction, parameter in zip(directions, parameters, strict=True)
-        ]
-        pieces = [
-            piece
-            for parameter, direction in zip(parameters, whole, strict=True)
-            for piece in direction.split(self.matrices[parameter])
-        ]
-        orthogonalise_all(pieces, self.polynomials, self.settings.matrix_scale)
-        return [
-            sharded_tensors.local(sharded_tensors.like(direction, parameter))
-            for direction, parameter in zip(whole, parameters, strict=True)
-        ]
 
 
 def orthogonalise_all(matrices: Sequence[Tensor], polynomials: Sequence[Polynomial], scale: str) -> None:

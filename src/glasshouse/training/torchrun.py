@@ -75,24 +75,20 @@ def train(runs: Sequence[RunFolder], device: str) -> bool:
             while process.poll() is None:
                 time.sleep(POLL_SECONDS)
                 if watch.received and not signalled:
-                    signalled = _pass_on(runs, process)
+                    signalled = True
+                    # The processes that hold the locks save and end. Without such ones they have not begun.
+                    holders = {holder for run in runs if (holder := lock.holder(run.path))}
+                    for holder in holders:
+                        with suppress(ProcessLookupError):
+                            os.kill(holder, signal.SIGTERM)
+                    if not holders:
+                        process.terminate()
                 show(*_progress(runs, processes))
         except BaseException:
             process.terminate()
             process.wait()
             raise
     _raise_if_unfinished(runs, watch.received, log, begin)
-    return True
-
-
-def _pass_on(runs: Sequence[RunFolder], process: "subprocess.Popen[bytes]") -> bool:
-    """Ask the processes that hold the runs' locks to save and end; end `torchrun` if they have not begun."""
-    holders = {holder for run in runs if (holder := lock.holder(run.path))}
-    for holder in holders:
-        with suppress(ProcessLookupError):
-            os.kill(holder, signal.SIGTERM)
-    if not holders:
-        process.terminate()
     return True
 
 
