@@ -74,23 +74,23 @@ def measure(
     return replace(
         measurement,
         replicas=_time_replicas(timing, fastest, show),
-        fast_paths=tuple(_time_fast_paths(timing, fastest, show)),
+        fast_paths=tuple(_time_fast_path(timing, fastest, show)),
     )
 
 
-def _time_fast_paths(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> Iterator[TimedWithout]:
-    variants = without_fast_paths(job, settings.precision)
-    times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in variants}
+def _time_fast_path(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> Iterator[TimedWithout]:
+    """The step times with and without the fast path that these steps take, if there is one, in turn."""
+    without, taken, name = list[float](), list[float](), ""
     for number in range(ROUNDS):
         show(number / ROUNDS, "measuring without fast paths")
-        for name in times:
-            other, context = without_fast_paths(job, settings.precision)[name]
-            with devices.threads(settings.threads):
-                times[name][1].append(cost_plan.step_seconds(job.engine(settings.precision), job.device))
-                with context:
-                    times[name][0].append(cost_plan.step_seconds(other.engine(settings.precision), job.device))
-    for name, (slow, fast) in times.items():
-        yield TimedWithout(name, tuple(slow), tuple(fast))
+        if (variant := without_fast_path(job, settings.precision)) is None:
+            return
+        name, other, context = variant
+        with devices.threads(settings.threads):
+            taken.append(cost_plan.step_seconds(job.engine(settings.precision), job.device))
+            with context:
+                without.append(cost_plan.step_seconds(other.engine(settings.precision), job.device))
+    yield TimedWithout(name, tuple(without), tuple(taken))
 
 
 def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> TimedReplicas | None:
@@ -151,10 +151,10 @@ def fast_paths(device: torch.device) -> dict[str, str]:
     }
 
 
-def without_fast_paths(job: Job, precision: str) -> dict[str, tuple[Job, AbstractContextManager[None]]]:
-    """For each fast path that steps of this job take by themselves: the job and a context in which they do not."""
+def without_fast_path(job: Job, precision: str) -> tuple[str, Job, AbstractContextManager[None]] | None:
+    """The fast path that steps of this job take by themselves, with the job and a context in which they do not."""
     if job.device.type == "cpu" and precision == "fp32":
-        return {CPU_KERNELS: (job, cpu_kernels.switched_off())}
+        return CPU_KERNELS, job, cpu_kernels.switched_off()
     if job.device.type == "cuda" and job.spec.training.cuda_graph:
-        return {CUDA_GRAPH: (job.with_training(cuda_graph=False), nullcontext())}
-    return {}
+        return CUDA_GRAPH, job.with_training(cuda_graph=False), nullcontext()
+    return None
