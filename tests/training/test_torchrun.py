@@ -91,7 +91,7 @@ def test_a_killed_process_ends_the_run_with_one_message_and_it_goes_on(runs):
         main = lock.holder(runs / "killed")
         assert main
         launcher = int(Path(f"/proc/{main}/stat").read_text().rpartition(")")[2].split()[1])
-        [follower] = [child for child in children(launcher) if child != main and "rank" in _command_line(child)]
+        [follower] = [child for child in children(launcher) if child != main and "training.loop" in _command_line(child)]
         os.kill(follower, signal.SIGKILL)
 
     thread = threading.Thread(target=kill_a_follower)
@@ -113,7 +113,7 @@ def test_processes_end_with_the_process_that_started_them(runs):
     for victim in ("parent", "launcher"):
         wait_for_step(runs / "orphans", max([0, *saved]) + 3)
         [launcher] = children(parent.pid)
-        ranks = [child for child in children(launcher) if "rank" in _command_line(child)]
+        ranks = [child for child in children(launcher) if "training.loop" in _command_line(child)]
         assert len(ranks) == 2
         os.kill(parent.pid if victim == "parent" else launcher, signal.SIGKILL)
         parent.wait(timeout=60)
