@@ -87,7 +87,7 @@ def test_a_resumed_run_keeps_the_format_and_the_threads_of_its_start(text, monke
         patch.setattr(loop.Engine, "step", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train_demo(text, *auto, name="stopped")
-    monkeypatch.setattr(compute_choice, "threads", lambda flops: pytest.fail("the choice was made already"))
+    monkeypatch.setattr(compute_choice, "threads_by_rule", lambda flops: pytest.fail("the choice was made already"))
     run = glasshouse.resume("stopped", device="cpu")
     assert (run.spec.training.precision, run.spec.training.threads) == ("fp32", 1)
     assert run.facts["plan"]["choice"].startswith("fp32 on 1 thread: by rule")
@@ -219,7 +219,7 @@ def test_all_runs_of_a_group_save_or_none(text, monkeypatch):
 
 def test_a_group_that_was_killed_while_it_was_recorded_stays_together(text, monkeypatch):
     """Its runs share the choice of a number format that one of them recorded."""
-    monkeypatch.setattr(compute_choice, "precision", lambda *_: ("fp32", "in this test"))
+    monkeypatch.setattr(compute_choice, "precision_by_rule", lambda *_: ("fp32", "in this test"))
     runs = new_runs(text, "training.precision=auto")
     loop.train_group(runs, "cpu", together=True)
     again = new_runs(text, "training.precision=auto", stem="again")
