@@ -192,7 +192,7 @@ def test_memory_stays_bounded(tmp_path, bomb):
         [sys.executable, "-c", READ, str(MOST_MEMORY), *names], capture_output=True, text=True, timeout=300, check=False
     )
     assert ended.stderr == ""
-    assert ended.stdout.split() == ["LimitExceeded", "LimitExceeded", "DataError", "LimitExceeded"]
+    assert ended.stdout.split() == ["LimitExceeded", "LineTooLong", "DataError", "LimitExceeded"]
 
 
 def example_files(folder: Path) -> list[Path]:

@@ -3,14 +3,14 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
 from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.tables import columns, conll, number_columns, reading
+from glasshouse.data.tables import columns, number_columns, reading
 from glasshouse.data.tables.columns import AmbiguousColumn, ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, SAMPLE_ROWS, DataTable, TableFormat
 from glasshouse.data.user_files.pictures import PICTURES
@@ -77,39 +77,53 @@ def suggest_task(data: DataSpec) -> str:
             return "match"
         if input_files.class_folders(first):
             return "classify"
-    names = input_files.of(data)
-    path = input_files.expand(names.train)[0]
-    suffix = text_files.suffix(path)
-    if suffix in reading.SENTENCE_SUFFIXES or (
-        suffix in (".tsv", ".txt") and conll.has_sentences(path, TableFormat.of(data))
-    ):
+    path = input_files.expand(input_files.of(data).train)[0]
+    form = TableFormat.of(data)
+    if text_files.suffix(path) and reading.has_sentences(path, form):
         return "tag"
-    if not reading.is_table(path):
-        return "next-token"
-    return _task_of_table(reading.read(path, TableFormat.of(data)), data)
+    return _task_of_table(reading.read(path, form), data) if reading.is_table(path) else "next-token"
 
 
 def _task_of_table(table: DataTable, data: DataSpec) -> str:
     """The task whose columns a table has."""
     if _has_pictures(table):
         return "match"
-    text = ColumnRequest(data.field, "text", "data.field", "text")
     # A list has few values too, and a number of stars is a class as well as a number.
-    for task, role, kind in (("tag", "tags", "list"), ("multi-label", "labels", "list"), ("classify", "label", "category")):
-        if _has(table, (ColumnRequest(data.label, data.label, "data.label", role, kind), text), kind):
-            if task == "tag" and not _is_tagged(table):
-                continue
+    for task, role in (("tag", "tags"), ("multi-label", "labels"), ("classify", "label")):
+        if _has(table, data, role) and (task != "tag" or _is_tagged(table)):
             return task
-    if _has(table, (ColumnRequest(data.label, data.label, "data.label", "value", "number"), text), "number"):
+    if _has(table, data, "value"):
         return "regress"
-    if _has_one_class(table, data):
-        return "classify"
-    # If several columns could be the label, the classifier says which, and how to choose.
-    if table.named and data.target not in table.names and _several_labels(table, data):
-        return "classify"
-    if _has(table, (text, ColumnRequest(data.target, "target", "data.target", "target")), "text"):
-        return "translate"
-    return "next-token"
+    try:
+        found = columns.find(table, _requests(data, "label"))
+        cells = table.column(found.indices[0])
+        # The classifier refuses a single class in plain words.
+        if len(cells) > 1 and len(set(cells)) == 1:
+            return "classify"
+    except AmbiguousColumn:
+        # The classifier says which columns could be the label, and how to choose.
+        if table.named and data.target not in table.names:
+            return "classify"
+    except DataError:
+        pass
+    return "translate" if _has(table, data, "target") else "next-token"
+
+
+def _requests(data: DataSpec, role: str) -> list[ColumnRequest]:
+    """The column of a role, which the user need not have named, and that of the text."""
+    wanted = columns.request(data, role)
+    return [wanted if role == "target" else replace(wanted, is_named=False), columns.request(data, "text")]
+
+
+def _has(table: DataTable, data: DataSpec, role: str) -> bool:
+    """Whether a table has a column of a role beside the text."""
+    wanted, text = _requests(data, role)
+    try:
+        # In the order in which a file without a header has them.
+        found = columns.find(table, [text, wanted] if role == "target" else [wanted, text])
+    except DataError:
+        return False
+    return columns.fits(table, found.indices[role == "target"], wanted.kind)
 
 
 def _has_pictures(table: DataTable) -> bool:
@@ -117,37 +131,6 @@ def _has_pictures(table: DataTable) -> bool:
     pictures = [index for index in range(len(table.names)) if columns.fits(table, index, "picture")]
     texts = [index for index in range(len(table.names)) if columns.fits(table, index, "text")]
     return len(pictures) == 1 and len(texts) == 1
-
-
-def _has_one_class(table: DataTable, data: DataSpec) -> bool:
-    """Whether the label is the same in every row. The classifier refuses this in plain words."""
-    label = ColumnRequest(data.label, data.label, "data.label", "label", "category")
-    try:
-        found = columns.find(table, (label, ColumnRequest(data.field, "text", "data.field", "text")))
-    except DataError:
-        return False
-    cells = table.column(found.indices[0])
-    return len(cells) > 1 and len(set(cells)) == 1
-
-
-def _several_labels(table: DataTable, data: DataSpec) -> bool:
-    label = ColumnRequest(data.label, data.label, "data.label", "label", "category")
-    try:
-        columns.find(table, (label, ColumnRequest(data.field, "text", "data.field", "text")))
-    except AmbiguousColumn:
-        return True
-    except DataError:
-        return False
-    return False
-
-
-def _has(table: DataTable, requests: Sequence[ColumnRequest], kind: str) -> bool:
-    try:
-        found = columns.find(table, requests)
-    except DataError:
-        return False
-    number = next(index for index, request in enumerate(requests) if request.role != "text")
-    return columns.fits(table, found.indices[number], kind)
 
 
 def _is_tagged(table: DataTable) -> bool:
@@ -163,7 +146,7 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
     """Read the files of a data spec through its source."""
     documents = {split: list(source.documents(split)) for split in SPLITS} if wanted else {}
     rows = [document for split in SPLITS for document in documents.get(split, ())]
-    names = [path for _, of_split in input_files.of(data).by_split() for path in input_files.expand(of_split)]
+    names = input_files.of(data).paths()
     first = names[0]
     is_table = reading.is_table(first)
     texts = [document.text for document in rows] if wanted else _excerpts(source)
@@ -182,7 +165,7 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
 
 def look_at_columns(data: DataSpec) -> DataLook:
     """What can be seen of files whose rows are refused: their columns, if they are tables."""
-    names = [path for _, of_split in input_files.of(data).by_split() for path in input_files.expand(of_split)]
+    names = input_files.of(data).paths()
     tables = [reading.read(path, TableFormat.of(data)) for path in names[:1] if reading.is_table(path)]
     found = tuple(column for table in tables for column in _columns(table))
     return DataLook(tuple(map(str, names)), found, (), (), {}, 0, (), (), ())

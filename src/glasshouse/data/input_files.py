@@ -40,6 +40,10 @@ class InputFiles:
         """(split, names) of each split that has files."""
         return [(split, names) for split in SPLITS if (names := getattr(self, split))]
 
+    def paths(self) -> list[Path]:
+        """The files of all splits."""
+        return [path for _, names in self.by_split() for path in expand(names)]
+
 
 def of(data: DataSpec) -> InputFiles:
     """The files of a data spec. One folder with parts named train, validation or test has files for each split."""

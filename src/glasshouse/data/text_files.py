@@ -193,6 +193,17 @@ def read_lines(path: Path, encoding: str = "", limits: ReadLimits = read_limits.
     yield from split_lines(read_chunks(path, encoding, limits), limits, str(path))
 
 
+def read_whole(path: Path, encoding: str, limits: ReadLimits, check: Callable[[int], None]) -> str:
+    """The text of a file. `check` gets the characters that were read so far, and refuses too many."""
+    chunks: list[str] = []
+    length = 0
+    for chunk in read_chunks(path, encoding, limits):
+        chunks.append(chunk)
+        length += len(chunk)
+        check(length)
+    return "".join(chunks)
+
+
 def read_parallel_lines(
     source: Path, target: Path, *, encoding: str = "", limits: ReadLimits = read_limits.DEFAULT
 ) -> list[tuple[str, str]]:

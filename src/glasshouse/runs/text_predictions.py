@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.data.read_limits import ReadLimits
+from glasshouse.data.tables import reading
+from glasshouse.data.tables.class_labels import LABEL_SEPARATOR
 from glasshouse.data.tables.columns import ColumnRequest
-from glasshouse.data.tables.label_lists import LABEL_SEPARATOR
-from glasshouse.data.user_files import unlabelled
-from glasshouse.data.user_files.unlabelled import Pair
+from glasshouse.data.tables.reading import Pair
 from glasshouse.formatting import MISSING
 from glasshouse.records.progress_bar import say
 from glasshouse.runs.run import Run
@@ -33,14 +33,12 @@ class TextFile:
         self, run: Run, path: Path, field: str | None, second_field: str | None, limits: Iterable[str] = ()
     ) -> None:
         data = run.spec.data
-        text = ColumnRequest(field or data.field, "" if field else data.field, "field", "text")
-        second_default = data.second or "second"
-        second = ColumnRequest(
-            second_field or second_default, "" if second_field else second_default, "second_field", "second"
-        )
+        text = ColumnRequest(field or data.field, "text", setting="field", is_named=bool(field))
+        name = second_field or data.second or "second"
+        second = ColumnRequest(name, "second", setting="second_field", is_named=bool(second_field))
         self.path, self.paired = path, run.reads_pairs or (second_field is not None and run.joins_pairs)
         raised = ReadLimits.of((*data.limits, *limits))
-        self._pairs, self.remarks = unlabelled.read(path, text, second if self.paired else None, "", raised)
+        self._pairs, self.remarks = reading.read_texts(path, text, second if self.paired else None, raised)
         self.count = sum(1 for _ in self._pairs())
         if not self.count:
             raise DataError(f"{path} is empty; choose a file that contains text")

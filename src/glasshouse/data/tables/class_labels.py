@@ -1,9 +1,13 @@
-"""Class labels that look like an accident are refused, or mended with a remark. `data.insist` takes them as they are."""
+"""Class labels: several in one cell, and those that look like an accident.
+
+Such labels are refused, or mended with a remark. `data.insist` takes them as they are.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from glasshouse.data.tables import label_lists, number_columns
+from glasshouse.data.tables import number_columns
+from glasshouse.data.tables.table import ITEM_SEPARATOR
 from glasshouse.specs.errors import DataError, Remedy
 
 # More classes than this need at least so many rows each on average.
@@ -15,6 +19,45 @@ FEW_TRAINING_ROWS = 5
 MOST_NAMED = 3
 LABEL = Remedy("data.label", "NAME", "set the column with the labels by name or number:")
 INSIST = Remedy("data.insist", "true", "take them as they are with")
+# What separates several labels in one cell, in the order in which it is looked for.
+LABEL_SEPARATOR = "|"
+SEPARATORS = (LABEL_SEPARATOR, ";", ",")
+# Of the cells, for a column in which a separator makes lists.
+SMALLEST_SHARE = 0.2
+# Labels of lists recur: so many items for each different one on average, or at most so many different ones.
+MIN_ROWS_PER_ITEM, MAX_FEW_ITEMS = 4, 20
+
+
+def items(text: str) -> list[str]:
+    """The labels in a cell, each once."""
+    text = text.replace(ITEM_SEPARATOR, LABEL_SEPARATOR)
+    separators = [separator for separator in SEPARATORS if separator in text]
+    if not separators:
+        parts = [text]
+    elif separators[0] == LABEL_SEPARATOR:
+        parts = text.split(LABEL_SEPARATOR)
+    else:
+        parts = text.replace(";", ",").split(",")
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+
+def are_lists(cells: Sequence[str]) -> bool:
+    """Whether the cells of a column are lists of labels: some are lists in the file, or a fair share has several labels."""
+    lists = [items(text) for text in cells]
+    every = [item for of_cell in lists for item in of_cell]
+    if len(every) <= len(cells) or len(set(every)) > max(len(every) // MIN_ROWS_PER_ITEM, MAX_FEW_ITEMS):
+        return False
+    if any(ITEM_SEPARATOR in text for text in cells):
+        return True
+    several = sum(len(of_cell) > 1 for of_cell in lists)
+    # A list of prose has few items that stand elsewhere too.
+    return several >= SMALLEST_SHARE * len(cells) and len(set(every)) < len(set(cells))
+
+
+def combined(labels: Sequence[str]) -> list[str]:
+    """The different labels that consist of other labels, such as "a, b" beside "a" and "b"."""
+    known = set(labels)
+    return sorted(label for label in known if len(parts := items(label)) > 1 and known.issuperset(parts))
 
 
 def check(labels: Sequence[str], place: str) -> None:
@@ -64,9 +107,9 @@ def remarks(labels: Sequence[str], first: str = "") -> list[str]:
             f"the class {missing[0]!r} ({classes[missing[0]]} rows) looks like a missing label; "
             "data.missing_targets=skip leaves such rows out"
         )
-    if combined := label_lists.combined(labels):
+    if several := combined(labels):
         said.append(
-            f"{sum(classes[label] for label in combined)} rows have several labels at once, such as {combined[0]!r}, which "
+            f"{sum(classes[label] for label in several)} rows have several labels at once, such as {several[0]!r}, which "
             "are classes of their own here; the recipe multi-label-classifier takes them apart"
         )
     single = sorted(label for label, count in classes.items() if count == 1)

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from glasshouse.data.tables import label_lists, number_columns
+from glasshouse.data.tables import class_labels, number_columns
 from glasshouse.data.tables.delimited import ROW_NUMBERS
 from glasshouse.data.tables.table import DataTable
 from glasshouse.specs.errors import DataError, Remedy
+from glasshouse.specs.spec import DataSpec
 
 # A column has few values if a value has at least so many rows on average, or if there are at most so many values.
 MIN_ROWS_PER_VALUE = 4
@@ -40,21 +41,37 @@ class AmbiguousColumn(DataError):
 class ColumnRequest:
     """A column that a task needs.
 
-    `name` is its name or number, `default` the name that the setting has unless the user sets it, `setting` the option that
-    sets it, if there is one, and `role` what the column is to the task. `kind` is what its cells are: text, category,
-    number, list, picture (the name of a file) or any.
+    `name` is its name or number, and `is_named` says that the user chose it. `role` is what the column is to the task, and
+    `setting` the option that sets it, if there is one. `kind` is what its cells are: text, category, number, list, picture
+    (the name of a file) or any.
     """
 
     name: str
-    default: str
-    setting: str
     role: str
     kind: str = "text"
+    setting: str = ""
+    is_named: bool = False
 
-    @property
-    def is_named(self) -> bool:
-        """Whether the user has named this column."""
-        return self.name != self.default
+
+# Role -> the setting of a data spec that names the column, and what its cells are.
+ROLES = {
+    "text": ("field", "text"),
+    "label": ("label", "category"),
+    "labels": ("label", "list"),
+    "value": ("label", "number"),
+    "tags": ("label", "list"),
+    "second": ("second", "text"),
+    "target": ("target", "text"),
+    "group": ("group", "any"),
+}
+
+
+def request(data: DataSpec, role: str) -> ColumnRequest:
+    """The column that has a role, as a data spec names it."""
+    setting, kind = ROLES[role]
+    name = getattr(data, setting)
+    usual = {"group": ()}.get(role, (role, "label") if setting == "label" else (role,))
+    return ColumnRequest(name, role, kind, f"data.{setting}", name not in usual)
 
 
 @dataclass(frozen=True)
@@ -80,17 +97,17 @@ def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
         found[number] = _by_content(table, requests, number, found)
     indices = tuple(found[number] for number in range(len(requests)))
     usual = not table.named and indices == tuple(range(len(requests)))
-    guessed = [number for number in range(len(requests)) if _is_guess(table, requests[number], indices[number])]
+    guessed = [
+        (request, index)
+        for request, index in zip(requests, indices, strict=True)
+        if request.name.lower() != table.names[index].lower() and request.name != str(index + 1)
+    ]
     if not guessed or usual:
         return FoundColumns(indices)
-    remedy = " and ".join(requests[number].setting for number in guessed if requests[number].setting)
+    remedy = " and ".join(request.setting for request, _ in guessed if request.setting)
     remedy = f"set {remedy}" if remedy else f"name the columns {' and '.join(request.name for request in requests)}"
-    told = ", ".join(f"{requests[number].role} is {table.called(indices[number])}" for number in guessed)
+    told = ", ".join(f"{request.role} is {table.called(index)}" for request, index in guessed)
     return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise {remedy}",))
-
-
-def _is_guess(table: DataTable, request: ColumnRequest, index: int) -> bool:
-    return table.names[index].lower() != request.name.lower() and request.name != str(index + 1)
 
 
 def _by_name(table: DataTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
@@ -145,7 +162,8 @@ def _by_content(table: DataTable, requests: Sequence[ColumnRequest], number: int
 
 def _longest(table: DataTable, fitting: Sequence[int]) -> int | None:
     """The column that is clearly longer than the others."""
-    lengths = {index: _mean_length(table, index) for index in fitting}
+    cells = {index: table.column(index) for index in fitting}
+    lengths = {index: sum(map(len, texts)) / max(len(texts), 1) for index, texts in cells.items()}
     longest = sorted(lengths, key=lambda index: -lengths[index])
     clear = len(longest) == 1 or (len(longest) > 1 and lengths[longest[0]] >= LENGTH_RATIO * lengths[longest[1]])
     return longest[0] if clear else None
@@ -178,7 +196,7 @@ def fits(table: DataTable, index: int, kind: str) -> bool:
             and not _numbers_the_rows(table.names[index], cells)
         )
     if kind == "list":
-        return label_lists.are_lists(cells)
+        return class_labels.are_lists(cells)
     named_pictures = sum(text.lower().endswith(PICTURE_SUFFIXES) for text in cells) >= MOST_PICTURES * len(cells)
     if kind == "picture":
         return named_pictures
@@ -193,11 +211,6 @@ def _numbers_the_rows(name: str, cells: Sequence[str]) -> bool:
     if name.lower().startswith(ROW_NUMBER_NAMES) and len(set(cells)) == len(cells) and all(map(str.isdecimal, cells)):
         return True
     return any(cells == [str(number) for number in range(first, first + len(cells))] for first in (0, 1))
-
-
-def _mean_length(table: DataTable, index: int) -> float:
-    cells = table.column(index)
-    return sum(map(len, cells)) / max(len(cells), 1)
 
 
 def _missing(table: DataTable, request: ColumnRequest) -> DataError:

@@ -5,10 +5,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from glasshouse.data import text_files
-from glasshouse.data.tables.table import DataTable, Row, TableFormat, numbered, sample_of, uneven
+from glasshouse.data.tables.table import DataTable, Row, TableFormat, sample_of, wrong_line
 from glasshouse.specs.errors import DataError, Remedy
 
 DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
@@ -25,10 +26,6 @@ _NAME = re.compile(r"[^\W\d][\w .:\-/()#]{0,39}")
 ROW_NUMBERS = "index"
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?%?")
 _QUOTED = re.compile(r'"([^"]|"")*"')
-
-
-def is_number(text: str) -> bool:
-    return _NUMBER.fullmatch(text) is not None
 
 
 def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
@@ -50,32 +47,25 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     if not header and form.header == "auto" and not tabs:
         remarks.append(f"{path.name} is taken to have no header; if its first line is one, set data.header=yes")
     if not tabs and form.delimiter == "auto" and delimiter != ",":
-        remarks.append(f"the columns of {path.name} are separated by {_words(delimiter)}")
+        remarks.append(f"the columns of {path.name} are separated by {DELIMITER_NAMES[delimiter]}s")
     width = len(first_rows[0]) if header else Counter(map(len, first_rows)).most_common(1)[0][0]
     if width < 2 and tabs:
-        raise DataError(f"{path}, line 1, has no tab; every line must have at least two columns")
-    names = _unique_names(first_rows[0]) if header else numbered(width)
+        raise wrong_line(path, 1, "has no tab; every line must have at least two columns")
+    names = _unique_names(first_rows[0]) if header else tuple(map(str, range(1, width + 1)))
     if header and len(first_rows) == 1:
         raise DataError(
             f"{path} has no rows: its only line is taken for a header ({', '.join(names)})",
             remedies=["add rows below it", Remedy("data.header", "no", "take the line for a row with")],
         )
+    # The column with the longest cells holds the texts.
+    lengths = [sum(map(len, cells)) for cells in zip(*(row for row in first_rows if len(row) == width), strict=True)]
+    wide = lengths.index(max(lengths)) if plain else None
 
-    longest = _longest_column([row for row in first_rows if len(row) == width])
+    def rows() -> Iterator[tuple[int, Row]]:
+        for number, row in islice(parse(), int(header), None):
+            yield number, _fitted(path, number, row, names, delimiter, wide)
 
-    def rows() -> Iterator[Row]:
-        for index, (number, row) in enumerate(parse()):
-            if index or not header:
-                yield _fitted(path, number, row, names, delimiter, longest if plain else None)
-
-    def line_numbers() -> Iterator[int]:
-        return (number for index, (number, _) in enumerate(parse()) if index or not header)
-
-    return DataTable(path, names, rows, named=header, remarks=tuple(remarks), line_numbers=line_numbers)
-
-
-def _words(delimiter: str) -> str:
-    return f"{DELIMITER_NAMES[delimiter]}s" if delimiter in DELIMITER_NAMES else repr(delimiter)
+    return DataTable(path, names, rows, named=header, remarks=tuple(remarks), has_lines=True)
 
 
 def _unique_names(cells: Sequence[str]) -> tuple[str, ...]:
@@ -123,15 +113,7 @@ def _parse_quoted(path: Path, delimiter: str, form: TableFormat) -> Iterator[tup
             if any(text.strip() for text in row):
                 yield reader.line_num, tuple(text.strip() for text in row)
     except csv.Error as error:
-        raise DataError(
-            f"{path}, line {reader.line_num}, is not a valid CSV row: {error}; correct it, or use JSON lines"
-        ) from None
-
-
-def _longest_column(rows: Sequence[Row]) -> int:
-    """The column with the longest cells, which holds the texts."""
-    lengths = [sum(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return lengths.index(max(lengths)) if lengths else 0
+        raise wrong_line(path, reader.line_num, f"is not a valid CSV row: {error}; correct it, or use JSON lines") from None
 
 
 def _fitted(path: Path, line: int, row: Row, names: Sequence[str], delimiter: str, wide: int | None) -> Row:
@@ -140,13 +122,14 @@ def _fitted(path: Path, line: int, row: Row, names: Sequence[str], delimiter: st
     In unquoted text, delimiters beyond those between the columns belong to the column `wide`.
     """
     if len(row) == 1 and len(names) > 1 and wide is not None:
-        raise DataError(f"{path}, line {line}, has no tab; every line must have {len(names)} columns")
+        raise wrong_line(path, line, f"has no tab; every line must have {len(names)} columns")
     if len(row) > len(names):
         if wide is not None:
             end = wide + 1 + len(row) - len(names)
             return (*row[:wide], delimiter.join(row[wide:end]).strip(), *row[end:])
         if any(row[len(names) :]):
-            raise uneven(path, line, len(row), names)
+            remedies = ("correct the line", "quote the field that contains the delimiter", Remedy("data.delimiter", "comma"))
+            raise wrong_line(path, line, f"has {len(row)} columns and the table has {len(names)}", remedies)
         return row[: len(names)]
     return row + ("",) * (len(names) - len(row))
 
@@ -165,5 +148,5 @@ def _has_header(rows: Sequence[Row], likely: bool) -> bool:
     if any(text in column for text, column in zip(first, columns, strict=True)):
         return False
     known = any(text.lower() in KNOWN_NAMES.split() for text in first)
-    above_numbers = any(column and all(map(is_number, column)) for column in columns)
+    above_numbers = any(column and all(map(_NUMBER.fullmatch, column)) for column in columns)
     return likely or known or above_numbers

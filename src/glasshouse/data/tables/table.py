@@ -1,12 +1,10 @@
 """A table: named columns and rows of text cells, read from a file row by row. Knows no file format."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from glasshouse.data import read_limits
 from glasshouse.data.read_limits import ReadLimits
@@ -18,6 +16,8 @@ Row = tuple[str, ...]
 SAMPLE_ROWS, SAMPLE_CHARACTERS = 2000, 1 << 25
 # Between the items of a list in a cell. No text has this control character, which is made for this purpose.
 ITEM_SEPARATOR = "\x1f"
+MOST_LISTED = 5
+"""Rows that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,24 @@ class TableFormat:
 
 @dataclass(frozen=True)
 class DataTable:
-    """The columns of a file. `rows` reads the file anew.
+    """The columns of a file. `numbered_rows` reads the file anew; a number is that of a line if the table `has_lines`.
 
     The names are those of the file if it is `named`. Otherwise they are the numbers of the columns from 1. `remarks` say
     what was found out about the format by looking at the content. `roles` say what the columns are to a task, if the format
-    itself says so. `line_numbers` are those of the rows, if the file has lines.
+    itself says so.
     """
 
     path: Path
     names: tuple[str, ...]
-    rows: Callable[[], Iterator[Row]]
+    numbered_rows: Callable[[], Iterable[tuple[int, Row]]]
     named: bool = True
     remarks: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
-    line_numbers: Callable[[], Iterator[int]] | None = None
+    has_lines: bool = False
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, read from the file."""
+        return (row for _, row in self.numbered_rows())
 
     @cached_property
     def sample(self) -> list[Row]:
@@ -66,11 +70,12 @@ class DataTable:
         """The cells of a column in the first rows that are not empty."""
         return [row[index] for row in self.sample if row[index]]
 
-    def places(self, rows: Sequence[int], most: int = 5) -> str:
-        """Where rows are in the file, as an error message names them. `rows` are counted from 0."""
-        numbers = list(self.line_numbers()) if self.line_numbers else range(1, max(rows) + 2)
-        word = ("line" if self.line_numbers else "row") + ("s" if len(rows) > 1 else "")
-        return f"{word} {', '.join(str(numbers[row]) for row in rows[:most])}{', ...' if len(rows) > most else ''}"
+    def wrong(self, rows: Sequence[int], problem: str, remedies: Sequence[Remedy | str]) -> DataError:
+        """The error for some rows, which are counted from 0."""
+        numbers = [number for number, _ in self.numbered_rows()]
+        word = ("line" if self.has_lines else "row") + ("s" if len(rows) > 1 else "")
+        listed = ", ".join(str(numbers[row]) for row in rows[:MOST_LISTED]) + ", ..." * (len(rows) > MOST_LISTED)
+        return DataError(f"{self.path}, {word} {listed}: {problem}", remedies=remedies)
 
     def called(self, index: int) -> str:
         """A column, as a sentence names it."""
@@ -92,47 +97,6 @@ def sample_of(rows: Iterable[Row]) -> list[Row]:
     return taken
 
 
-def cell(value: Any) -> str:
-    """A value of a JSON or Arrow file as text: nothing is an empty text, and a list is its items with a separator."""
-    if value is None:
-        return ""
-    if isinstance(value, list | tuple):
-        return ITEM_SEPARATOR.join(cell(item) for item in value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return str(value).strip()
-
-
-def flattened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an object, with those of inner objects under dotted names. A list of objects is a list in each field.
-
-    A name of the object itself goes before the same name of an inner field.
-    """
-    flat: dict[str, Any] = {}
-    for name, value in row.items():
-        if isinstance(value, dict):
-            inner = flattened(value)
-        elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-            items = [flattened(item) for item in value]
-            inner = {key: [item.get(key) for item in items] for key in dict.fromkeys(key for item in items for key in item)}
-        else:
-            flat[name] = value
-            continue
-        for key, item in inner.items():
-            flat.setdefault(f"{name}.{key}", item)
-    return flat
-
-
-def numbered(count: int) -> tuple[str, ...]:
-    """The names of columns without names."""
-    return tuple(map(str, range(1, count + 1)))
-
-
-def uneven(path: Path, line: int, found: int, names: Sequence[str]) -> DataError:
-    """The error for a row with another number of cells than the table has columns."""
-    return DataError(
-        f"{path}, line {line}, has {found} columns and the table has {len(names)}",
-        remedies=["correct the line", "quote the field that contains the delimiter", Remedy("data.delimiter", "comma")],
-    )
+def wrong_line(path: Path, number: int, problem: str, remedies: Sequence[Remedy | str] = ()) -> DataError:
+    """The error for a line of a file that cannot be read as a row."""
+    return DataError(f"{path}, line {number}, {problem}", remedies=remedies)

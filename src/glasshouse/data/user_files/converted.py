@@ -17,7 +17,6 @@ from glasshouse.data import text_files
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.data.tables import columns, reading
-from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, TableFormat
 from glasshouse.records import atomic_files
 from glasshouse.specs.errors import DataError, Remedy
@@ -81,7 +80,7 @@ def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
 def _rows(path: Path, data: DataSpec) -> tuple[Iterator[str], list[str]]:
     """The text column of a table as JSON lines."""
     table = reading.read(path, TableFormat.of(data))
-    found = columns.find(table, [ColumnRequest(data.field, "text", "data.field", "text")])
+    found = columns.find(table, [columns.request(data, "text")])
     texts = (row[found.indices[0]].replace(ITEM_SEPARATOR, " ") for row in table.rows())
     return (json.dumps({FIELD: text}) + "\n" for text in texts if text), [*table.remarks, *found.remarks]
 

@@ -26,8 +26,8 @@ from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
 COLUMNS = (
-    ColumnRequest("picture", "picture", "", "picture", "picture"),
-    ColumnRequest("caption", "caption", "", "caption"),
+    ColumnRequest("picture", "picture", "picture"),
+    ColumnRequest("caption", "caption"),
 )
 PICTURES = columns.PICTURE_SUFFIXES
 
@@ -121,7 +121,7 @@ class UserPictures(Source):
             self._remarks.append(f"captions of pictures in {folder.name} are the names of their folders")
         for path, has_text in zip(pictures, beside, strict=True):
             if any(beside):
-                caption = reading.read_whole(path.with_suffix(".txt"), self.form).strip() if has_text else ""
+                caption = reading.read_cell(path.with_suffix(".txt"), self.form) if has_text else ""
             else:
                 caption = " ".join(path.parent.name.replace("_", " ").replace("-", " ").split())
             yield path, caption

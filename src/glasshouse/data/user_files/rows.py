@@ -5,25 +5,23 @@ that are named for a split belong to it as a whole.
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from glasshouse.data import input_files, splits, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.tables import class_labels, columns, label_lists, number_columns, reading
-from glasshouse.data.tables.columns import ColumnRequest
-from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row, TableFormat
+from glasshouse.data.tables import class_labels, columns, number_columns, reading
+from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, TableFormat
 from glasshouse.records import user_paths
 from glasshouse.specs.errors import DataError, Remedy
 from glasshouse.specs.spec import DataSpec
 
 # A target with at most so many values in at least so many rows looks like a class.
 FEW_TARGETS, MANY_ROWS = 20, 200
-# The columns of classes, and what stands between several in a cell.
-SEPARATORS = {"label": "", "labels": label_lists.LABEL_SEPARATOR, "tags": " "}
 # Rows between two updates of a progress bar.
 SHOWN_EVERY = 1000
 # Fewer rows for training are warned of.
@@ -41,13 +39,13 @@ class UserRows(Source):
     def __init__(self, data: DataSpec, wanted: tuple[str, ...]) -> None:
         self.data = data
         self.wanted = (*wanted, "second") if data.second and "second" not in wanted else wanted
+        # What a complete row has. Texts without any of several labels are complete.
+        self.required = ("text", *(role for role in self.wanted if role != "labels"))
         self.names = input_files.of(data)
         self.form = TableFormat.of(data)
 
     def documents(self, split: str) -> Iterator[Document]:
-        for row_split, document in self._rows:
-            if row_split == split:
-                yield document
+        return (document for row_split, document in self._rows if row_split == split)
 
     def fingerprint(self) -> str:
         data = self.data
@@ -78,7 +76,11 @@ class UserRows(Source):
 
     @cached_property
     def _paths(self) -> list[Path]:
-        return [path for _, names in self.names.by_split() for path in input_files.expand(names)]
+        return self.names.paths()
+
+    @property
+    def _place(self) -> str:
+        return ", ".join(map(str, self._paths))
 
     @cached_property
     def _rows(self) -> list[tuple[str, Document]]:
@@ -88,117 +90,89 @@ class UserRows(Source):
         self._classes: set[str] = set()
         with text_files.naming_all(lambda: self._paths, self.data.encoding, self.form.limits):
             rows = {split: self._read(names) for split, names in self.names.by_split()}
-        complete = {split: [row for row in of_split if all(row[: len(self._required)])] for split, of_split in rows.items()}
-        count, total = (sum(map(len, table.values())) for table in (complete, rows))
+        complete = {split: list(filter(self._is_complete, of_split)) for split, of_split in rows.items()}
         if not complete["train"]:
-            needs = " and ".join(f"a {role}" for role in self._required)
+            needs = " and ".join(f"a {role}" for role in self.required)
             raise DataError(f"{self._place}: no row has {needs}; check the file and its columns")
+        count, total = (sum(map(len, of_all.values())) for of_all in (complete, rows))
         if count < total:
-            lacking = " or no ".join(self._required)
-            self._remarks.append(f"{total - count} of {total} rows have no {lacking} and are skipped")
-        if "label" in self.wanted:
+            self._remarks.append(f"{total - count} of {total} rows have no {' or no '.join(self.required)} and are skipped")
+        if "label" in self.wanted and not self.data.insist:
             complete = self._with_checked_labels(complete)
-        self._check_values(complete)
+        self._check_values([row for of_split in complete.values() for row in of_split])
         train = complete["train"]
-        texts = Counter(row[0] for row in train)
-        if len(texts) < len(train):
-            self._remarks.append(
-                f"{len(train) - len(texts)} rows repeat a text of an earlier row; equal texts are in the same split"
-            )
-        if "label" in self.wanted:
-            self._remark_on_ambiguous(train)
-        split_of = self._assign(train)
-        documents = [
-            *((split_of[index], self._document(row)) for index, row in enumerate(train)),
-            *((split, self._document(row)) for split in SPLITS[1:] for row in complete.get(split, ())),
-        ]
+        labels: dict[str, set[str]] = defaultdict(set)
+        for row in train:
+            labels[row.text].add(row.fields.get("label", ""))
+        if repeated := len(train) - len(labels):
+            self._remarks.append(f"{repeated} rows repeat a text of an earlier row; equal texts are in the same split")
+        if ambiguous := sum(len(of_text) > 1 for of_text in labels.values()):
+            self._remarks.append(f"{ambiguous} {'text has' if ambiguous == 1 else 'texts have'} more than one label")
+        documents = list(zip(self._assign(train), train, strict=True))
+        documents += [(split, row) for split in SPLITS[1:] for row in complete.get(split, ())]
         self._remark_on_few(documents)
         return documents
 
-    @property
-    def _place(self) -> str:
-        return ", ".join(map(str, self._paths))
+    def _is_complete(self, row: Document) -> bool:
+        return bool(row.text) and all(row.fields[role] for role in self.required[1:])
 
-    @property
-    def _required(self) -> tuple[str, ...]:
-        """What a complete row has. Texts without any of several labels are complete."""
-        return ("text", *(role for role in self.wanted if role != "labels"))
-
-    def _requests(self) -> list[ColumnRequest]:
-        """The columns to be found, in the order in which a file without a header has them."""
-        data = self.data
-        text = ColumnRequest(data.field, "text", "data.field", "text")
-        kinds = {"label": "category", "labels": "list", "value": "number", "tags": "list"}
-        requests = [
-            ColumnRequest(data.label, "label" if data.label == "label" else role, "data.label", role, kinds[role])
-            for role in self.wanted
-            if role in kinds
-        ]
-        requests.append(text)
-        if "second" in self.wanted:
-            requests.append(ColumnRequest(data.second, "second", "data.second", "second"))
-        if "target" in self.wanted:
-            requests.append(ColumnRequest(data.target, "target", "data.target", "target"))
-        if data.group:
-            requests.append(ColumnRequest(data.group, "", "data.group", "group", "any"))
-        return requests
-
-    def _read(self, names: Sequence[str]) -> list[Row]:
-        """The rows of files: the required cells, then the remaining ones."""
-        rows: list[Row] = []
+    def _read(self, names: Sequence[str]) -> list[Document]:
+        """The rows of files."""
+        rows: list[Document] = []
         for table in self._tables(names):
-            requests = self._requests()
-            found = columns.find(table, requests)
+            # In the order in which a file without a header has its columns.
+            labels = [role for role in self.wanted if role in ("label", "labels", "value", "tags")]
+            texts = [role for role in ("second", "target") if role in self.wanted]
+            roles = [*labels, "text", *texts, *(["group"] if self.data.group else [])]
+            found = columns.find(table, [columns.request(self.data, role) for role in roles])
             self._remarks += [remark for remark in (*table.remarks, *found.remarks) if remark not in self._remarks]
-            index_of = {request.role: index for request, index in zip(requests, found.indices, strict=True)}
-            optional = [role for role in index_of if role not in self._required]
-            roles = [*self._required, *optional]
-            of_table = self._kept(table, roles, index_of)
+            index_of = dict(zip(roles, found.indices, strict=True))
+            of_table = self._kept(table, index_of)
             if "value" in index_of:
                 of_table = self._with_numbers(table, index_of["value"], of_table)
             if "label" in index_of and self.data.missing_targets == "skip":
-                of_table = self._without_placeholders(of_table)
+                # Such rows are skipped with those that have no label.
+                missing = number_columns.is_missing
+                of_table = [_with(row, "label", "") if missing(row.fields["label"]) else row for row in of_table]
             rows += of_table
             if not table.named and "label" in index_of and rows:
                 self._first_label = table.sample[0][index_of["label"]]
         return rows
 
-    def _kept(self, table: DataTable, roles: Sequence[str], index_of: Mapping[str, int]) -> list[Row]:
-        """The cells of every row by role, within the limits on memory and on classes."""
-        converted = (tuple(_converted(row[index_of[role]], role) for role in roles) for row in table.rows())
-        places = [(place, SEPARATORS[role]) for place, role in enumerate(roles) if role in SEPARATORS]
-        rows: list[Row] = []
+    def _kept(self, table: DataTable, index_of: dict[str, int]) -> list[Document]:
+        """Every row as a document, within the limits on memory and on classes."""
+        rows: list[Document] = []
         size = max(table.path.stat().st_size, 1) if table.path.is_file() else 1
         characters = 0
-        for row in self.form.limits.kept(converted, table.path):
-            characters += sum(map(len, row)) + len(row)
+        for cells in self.form.limits.kept(table.rows(), table.path):
+            characters += sum(map(len, cells)) + len(cells)
             if len(rows) % SHOWN_EVERY == SHOWN_EVERY - 1:
                 self.progress("reading rows", characters / size)
-            for place, separator in places:
-                self._classes.update(row[place].split(separator) if separator else row[place : place + 1])
-                self.form.limits.check_classes(len(self._classes), str(table.path))
+            fields = {role: _converted(cells[index], role) for role, index in index_of.items()}
+            row = Document(fields.pop("text"), fields=fields)
+            for role, separator in (("label", None), ("labels", class_labels.LABEL_SEPARATOR), ("tags", " ")):
+                if role in fields:
+                    self._classes.update(fields[role].split(separator) if separator else [fields[role]])
+                    self.form.limits.check_classes(len(self._classes), str(table.path))
             rows.append(row)
         return rows
 
-    def _with_numbers(self, table: DataTable, index: int, rows: Sequence[Row]) -> list[Row]:
+    def _with_numbers(self, table: DataTable, index: int, rows: Sequence[Document]) -> list[Document]:
         """The rows with plain numbers. Refuses numbers that could mean several things, and placeholders for numbers."""
-        position = self._required.index("value")
-        column = number_columns.read([row[position] for row in rows], self.data.decimal)
+        cells = [row.fields["value"] for row in rows]
+        column = number_columns.read(cells, self.data.decimal)
         name = table.called(index)
         if column.wrong:
-            raise DataError(
-                f"{table.path}, {table.places(column.wrong)}: {rows[column.wrong[0]][position][:40]!r} in {name} is not a "
-                "number",
-                remedies=["correct it", Remedy("data.label", "NAME")],
-            )
+            problem = f"{cells[column.wrong[0]][:40]!r} in {name} is not a number"
+            raise table.wrong(column.wrong, problem, ["correct it", Remedy("data.label", "NAME")])
         if column.missing and self.data.missing_targets == "refuse":
-            raise DataError(
-                f"{table.path}, {table.places(column.missing)}: {len(column.missing)} of {len(rows)} rows have no number in "
-                f"{name}, such as {rows[column.missing[0]][position]!r}",
-                remedies=["fill them in", Remedy("data.missing_targets", "skip", "leave these rows out with")],
+            problem = (
+                f"{len(column.missing)} of {len(rows)} rows have no number in {name}, such as {cells[column.missing[0]]!r}"
             )
+            skip = Remedy("data.missing_targets", "skip", "leave these rows out with")
+            raise table.wrong(column.missing, problem, ["fill them in", skip])
         if not column.decimal:
-            example = next(row[position] for row in rows if "," in row[position])
+            example = next(text for text in cells if "," in text)
             raise DataError(
                 f"{table.path}: {example!r} in {name} could have a decimal comma or a comma between thousands",
                 remedies=[Remedy("data.decimal", "comma"), Remedy("data.decimal", "point"), "write it without commas"],
@@ -207,15 +181,7 @@ class UserRows(Source):
             told = ", ".join(f"{count} with {repr(unit) if unit else 'none'}" for unit, count in column.units.most_common())
             raise DataError(f"{table.path}: the numbers in {name} have different units ({told}); convert them to one unit")
         self._remarks += [f"{table.path.name}, {name}: {remark}" for remark in column.remarks]
-        return [(*row[:position], value, *row[position + 1 :]) for row, value in zip(rows, column.values, strict=True)]
-
-    def _without_placeholders(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows with an empty label for one such as n/a. They are skipped with those that have none."""
-        position = self._required.index("label")
-        return [
-            (*row[:position], "" if number_columns.is_missing(row[position]) else row[position], *row[position + 1 :])
-            for row in rows
-        ]
+        return [_with(row, "value", value) for row, value in zip(rows, column.values, strict=True)]
 
     def _tables(self, names: Sequence[str]) -> Iterator[DataTable]:
         for name in names:
@@ -228,7 +194,7 @@ class UserRows(Source):
             if "target" in self.wanted and len(names) == 2 and not any(map(reading.is_table, input_files.expand(names))):
                 sides = input_files.expand(names)
                 pairs = text_files.read_parallel_lines(*sides, encoding=self.data.encoding, limits=self.form.limits)
-                yield DataTable(sides[0], ("text", "target"), partial(iter, pairs), roles=("text", "target"))
+                yield DataTable(sides[0], ("text", "target"), partial(enumerate, pairs, 1), roles=("text", "target"))
                 return
             for path in paths:
                 if "tags" in self.wanted:
@@ -241,78 +207,64 @@ class UserRows(Source):
                 else:
                     yield reading.read(path, self.form)
 
-    def _with_checked_labels(self, rows: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    def _with_checked_labels(self, rows: dict[str, list[Document]]) -> dict[str, list[Document]]:
         """The rows with one spelling for each class."""
-        if self.data.insist:
-            return rows
-        position = self._required.index("label")
-        labels = [row[position] for of_split in rows.values() for row in of_split]
+        labels = [row.fields["label"] for of_split in rows.values() for row in of_split]
         class_labels.check(labels, self._place)
         spelt, remarks = class_labels.merged(labels)
         self._remarks += [*remarks, *class_labels.remarks(spelt, self._first_label)]
         spelling = dict(zip(labels, spelt, strict=True))
         return {
-            split: [(*row[:position], spelling[row[position]], *row[position + 1 :]) for row in of_split]
+            split: [_with(row, "label", spelling[row.fields["label"]]) for row in of_split]
             for split, of_split in rows.items()
         }
 
-    def _check_values(self, rows: dict[str, list[Row]]) -> None:
+    def _check_values(self, rows: Sequence[Document]) -> None:
         """Refuse targets that look like classes, and tags that do not fit their words."""
-        every = [row for of_split in rows.values() for row in of_split]
-        if "target" in self.wanted and not self.data.insist and len(every) >= MANY_ROWS:
-            targets = {row[self._required.index("target")] for row in every}
+        if "target" in self.wanted and not self.data.insist and len(rows) >= MANY_ROWS:
+            targets = {row.fields["target"] for row in rows}
             if len(targets) <= FEW_TARGETS:
                 raise DataError(
-                    f"{self._place}: {len(every)} rows have only {len(targets)} different targets, such as "
+                    f"{self._place}: {len(rows)} rows have only {len(targets)} different targets, such as "
                     f"{min(targets)[:40]!r}, which look like classes",
                     remedies=["use the recipe classifier", Remedy("data.target", "NAME"), class_labels.INSIST],
                 )
-        if "tags" in self.wanted:
-            position = self._required.index("tags")
-            for row in every:
-                if len(row[0].split(" ")) != len(row[position].split(" ")):
-                    raise DataError(
-                        f"{self._place}: the text {row[0][:40]!r} has {len(row[0].split(' '))} words and "
-                        f"{len(row[position].split(' '))} tags; there must be a tag for each word"
-                    )
-
-    def _remark_on_ambiguous(self, rows: Sequence[Row]) -> None:
-        position = self._required.index("label")
-        labels: dict[str, set[str]] = {}
-        for row in rows:
-            labels.setdefault(row[0], set()).add(row[position])
-        if ambiguous := sum(len(labels_of_text) > 1 for labels_of_text in labels.values()):
-            self._remarks.append(f"{ambiguous} {'text has' if ambiguous == 1 else 'texts have'} more than one label")
+        for row in rows if "tags" in self.wanted else ():
+            words, tags = len(row.text.split(" ")), len(row.fields["tags"].split(" "))
+            if words != tags:
+                raise DataError(
+                    f"{self._place}: the text {row.text[:40]!r} has {words} words and {tags} tags; there must be a tag for "
+                    "each word"
+                )
 
     def _remark_on_few(self, documents: Sequence[tuple[str, Document]]) -> None:
         """Warn of splits and classes that are too small."""
-        by_split = {name: [document for split, document in documents if split == name] for name in SPLITS}
-        if len(by_split["train"]) < FEW_ROWS:
-            few = len(by_split["train"])
+        counts = Counter(split for split, _ in documents)
+        if counts["train"] < FEW_ROWS:
+            few = counts["train"]
             self._remarks.append(f"warning: only {few} rows are for training; hardly anything is learnt from so few")
         if "label" in self.wanted:
-            train, validation = ([document.fields["label"] for document in by_split[name]] for name in SPLITS[:2])
+            train, validation = (
+                [document.fields["label"] for split, document in documents if split == name] for name in SPLITS[:2]
+            )
             self._remarks += class_labels.split_remarks(train, validation)
 
-    def _assign(self, rows: Sequence[Row]) -> list[str]:
+    def _assign(self, rows: Sequence[Document]) -> list[str]:
         """The split of each row of the training files."""
         shares = self.names.shares(self.data)
         if self.data.group:
-            groups = [row[-1] for row in rows]
+            groups = [row.fields["group"] for row in rows]
             of_group = splits.assign_groups(groups, *shares)
             return [of_group[group] for group in groups]
         if self.data.stratify and "label" in self.wanted:
-            position = self._required.index("label")
-            of_text = splits.assign_stratified({row[0]: row[position] for row in rows}, *shares)
+            of_text = splits.assign_stratified({row.text: row.fields["label"] for row in rows}, *shares)
         else:
-            of_text = splits.assign_splits((row[0] for row in rows), *shares)
-        return [of_text[row[0]] for row in rows]
+            of_text = splits.assign_splits((row.text for row in rows), *shares)
+        return [of_text[row.text] for row in rows]
 
-    def _document(self, row: Row) -> Document:
-        fields = dict(zip(self._required[1:], row[1:], strict=False))
-        if "labels" in self.wanted:
-            fields["labels"] = row[len(self._required)]
-        return Document(row[0], fields=fields)
+
+def _with(row: Document, role: str, text: str) -> Document:
+    return replace(row, fields={**row.fields, role: text})
 
 
 def _digest(path: Path, form: TableFormat) -> str:
@@ -323,7 +275,7 @@ def _digest(path: Path, form: TableFormat) -> str:
 def _converted(text: str, role: str) -> str:
     """A cell as the field of a document. The items of a list are words or labels."""
     if role == "labels":
-        return label_lists.LABEL_SEPARATOR.join(label_lists.items(text))
+        return class_labels.LABEL_SEPARATOR.join(class_labels.items(text))
     if role == "tags":
         return " ".join(text.replace(ITEM_SEPARATOR, " ").split())
     return text.replace(ITEM_SEPARATOR, " ")

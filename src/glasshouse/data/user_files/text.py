@@ -20,8 +20,7 @@ import numpy as np
 from glasshouse.data import file_summaries, input_files, read_limits, splits, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.read_limits import ReadLimits
-from glasshouse.data.tables import json_rows
-from glasshouse.data.tables.table import flattened
+from glasshouse.data.tables.object_rows import flattened, parse_line
 from glasshouse.data.user_files import converted
 from glasshouse.specs.errors import DataError, Remedy
 from glasshouse.specs.spec import DataSpec
@@ -180,10 +179,7 @@ def json_text(line: str, field: str, place: str, limits: ReadLimits = read_limit
     """The text of a JSON line; empty for a blank line. `place` names the line in errors."""
     if not line.strip():
         return ""
-    try:
-        row = json_rows.parse(line, place, limits)
-    except ValueError as error:
-        raise DataError(f"{place} is not valid JSON: {error}; correct the line") from None
+    row = parse_line(line, place, limits)
     text = {**flattened(row), **row}.get(field) if isinstance(row, dict) else None
     if not isinstance(text, str):
         fields = ", ".join(flattened(row)) if isinstance(row, dict) else type(row).__name__
