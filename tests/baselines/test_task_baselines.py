@@ -2,15 +2,15 @@
 
 import pytest
 
-from glasshouse.baselines import multi_label_classifiers, text_classifiers, text_regressors, word_taggers, word_translators
+from glasshouse.baselines import linear_models, word_models
 from glasshouse.baselines.task_baselines import TASKS
 
 METHODS = {
-    "classify": text_classifiers.METHODS,
-    "translate": word_translators.METHODS,
-    "regress": text_regressors.METHODS,
-    "multi-label": multi_label_classifiers.METHODS,
-    "tag": word_taggers.METHODS,
+    "classify": linear_models.CLASSIFIERS,
+    "translate": word_models.TRANSLATORS,
+    "regress": linear_models.REGRESSORS,
+    "multi-label": linear_models.MULTI_LABEL_CLASSIFIERS,
+    "tag": word_models.TAGGERS,
 }
 
 

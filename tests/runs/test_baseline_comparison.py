@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import glasshouse
-from glasshouse.baselines import baseline_cache, text_classifiers
+from glasshouse.baselines import baseline_cache, linear_models
 from glasshouse.baselines.baseline import Baseline
 from glasshouse.inspection import confusion
 from glasshouse.records import item_values
@@ -39,7 +39,7 @@ def test_a_classifier_has_its_baselines_in_folder_page_and_object(rows: Path) ->
     run = train(rows)
     results = run.baselines
     assert results is not None
-    assert [one.name for one in results.baselines] == [method.name for method in text_classifiers.METHODS]
+    assert [one.name for one in results.baselines] == [method.name for method in linear_models.CLASSIFIERS]
     best = results.best(run.task.metrics["accuracy"])
     assert best is not None
     assert best.metrics["accuracy"] == 1

@@ -16,8 +16,9 @@ from typing import Any
 
 from glasshouse import formatting
 from glasshouse.data import prepared_data, shards
-from glasshouse.data.corpus_shards import PART_PATTERN, TOKENIZER, CorpusShards
+from glasshouse.data.corpus_shards import PART_PATTERN, CorpusShards
 from glasshouse.data.documents import SPLITS
+from glasshouse.data.prepared_folder import TOKENIZER
 from glasshouse.data.shards import Shard
 from glasshouse.launching import job_folder
 from glasshouse.records import progress_bar, user_paths

@@ -5,25 +5,25 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
 from zipfile import BadZipFile
 
 import numpy as np
 
 from glasshouse.baselines.baseline import Baseline, BaselineData
 from glasshouse.baselines.task_baselines import TASKS
-from glasshouse.data import prepared_data, prepared_folder
+from glasshouse.data import prepared_folder
 from glasshouse.data.documents import Document
-from glasshouse.data.prepared_data import PreparedData
+from glasshouse.data.prepared_data import PreparedData, find_source
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.records import atomic_files, kept_json
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tasks.base import Task
-from glasshouse.tokenizers import Tokenizer
 
 # The version of the cache. It is raised when the same data would give other scores, other titles or another file layout.
 FORMAT = 2
+KEPT_FIELDS = ("name", "title", "metrics", "validation", "settings", "note")
 # Tokens that are decoded at a time, if the text of a prepared folder is needed.
 DECODED_TOKENS = 100_000
 
@@ -66,65 +66,37 @@ def _folder(prepared: PreparedData, task_name: str) -> Path:
 
 
 def _documents(data: DataSpec, prepared: PreparedData, task: Task) -> Callable[[str], Iterator[Document]]:
-    if prepared_folder.named(data):
-        return lambda split: _decoded(prepared, split, prepared.tokenizer)
-    return prepared_data.find_source(data, task.columns).documents
+    return partial(_decoded, prepared) if prepared_folder.named(data) else find_source(data, task.columns).documents
 
 
-def _decoded(prepared: PreparedData, split: str, tokenizer: Tokenizer) -> Iterator[Document]:
+def _decoded(prepared: PreparedData, split: str) -> Iterator[Document]:
     """The text of a split from its tokens, which is all that a prepared folder has."""
     shard = prepared.splits[split]
     for begin in range(0, shard.tokens_count, DECODED_TOKENS):
         tokens = np.asarray(shard.tokens[begin : begin + DECODED_TOKENS])
-        yield Document(tokenizer.decode(tokens[~np.isin(tokens, list(shard.separators))].tolist()), continues=begin > 0)
+        words = tokens[~np.isin(tokens, list(shard.separators))].tolist()
+        yield Document(prepared.tokenizer.decode(words), continues=begin > 0)
 
 
 def _write(folder: Path, baselines: list[Baseline]) -> None:
     arrays: dict[str, np.ndarray] = {}
-    entries: list[dict[str, Any]] = []
     for number, baseline in enumerate(baselines):
-        entries.append(
-            {
-                "name": baseline.name,
-                "title": baseline.title,
-                "metrics": dict(baseline.metrics),
-                "validation": dict(baseline.validation),
-                "settings": dict(baseline.settings),
-                "note": baseline.note,
-            }
-        )
         arrays |= {f"{number}.values.{name}": values for name, values in baseline.values.items()}
         if baseline.places is not None:
             arrays[f"{number}.places"] = baseline.places
+    entries = [{name: getattr(baseline, name) for name in KEPT_FIELDS} for baseline in baselines]
     atomic_files.write_json(folder / "baselines.json", entries)
     with open(folder / "values.npz", "wb") as output:
         np.savez_compressed(output, allow_pickle=False, **arrays)
 
 
-class KeptBaseline(TypedDict):
-    """A baseline in the cache. Its values stand in an array file beside it."""
-
-    name: str
-    title: str
-    metrics: dict[str, float]
-    validation: dict[str, float]
-    settings: dict[str, Any]
-    note: str
-
-
 def _read(folder: Path) -> list[Baseline]:
-    entries = kept_json.read(folder / "baselines.json", list[KeptBaseline])
+    entries = kept_json.read(folder / "baselines.json")
     with np.load(folder / "values.npz", allow_pickle=False) as arrays:
         stored = {name: np.asarray(arrays[name]) for name in arrays.files}
-    return [
-        Baseline(
-            **entry,
-            values={
-                name.removeprefix(f"{number}.values."): values
-                for name, values in stored.items()
-                if name.startswith(f"{number}.values.")
-            },
-            places=stored.get(f"{number}.places"),
-        )
-        for number, entry in enumerate(entries)
-    ]
+    baselines = []
+    for number, entry in enumerate(entries):
+        start = f"{number}.values."
+        values = {name.removeprefix(start): array for name, array in stored.items() if name.startswith(start)}
+        baselines.append(Baseline(**entry, values=values, places=stored.get(f"{number}.places")))
+    return baselines

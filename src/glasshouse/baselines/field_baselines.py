@@ -21,8 +21,12 @@ MOST_HELD_OUT_TEXTS = 10_000
 MOST_HELD_OUT_CHARACTERS = 8_000_000
 
 Predict = Callable[[Sequence[str]], Sequence[str]]
-# The metrics of predicted fields, and the values of those that are means over texts: (true fields, predicted fields).
-Score = Callable[[Sequence[str], Sequence[str]], tuple[dict[str, float], dict[str, np.ndarray]]]
+# From a strength of regularisation to a predictor.
+Learn = Callable[[float], Predict]
+# Metric -> its value for each text, if the metric is their mean.
+Values = dict[str, np.ndarray]
+# The metrics of predicted fields, and their values: (true fields, predicted fields).
+Score = Callable[[Sequence[str], Sequence[str]], tuple[dict[str, float], Values]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to predict a field. `learn` takes training examples and returns a function from a strength to a predictor.
+    """A way to predict a field.
 
     `strengths` are ordered from the strongest regularisation to the weakest. The default, which is tried first, is
     `strengths[first]`. A method without strengths gets 0.
@@ -55,7 +59,7 @@ class Method:
 
     name: str
     title: str
-    learn: Callable[[Examples], Callable[[float], Predict]]
+    learn: Callable[[Examples], Learn]
     strengths: tuple[float, ...] = ()
     first: int = 0
     setting: str = "C"

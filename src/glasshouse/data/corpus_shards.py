@@ -12,77 +12,35 @@ Memory: a block of text and its tokens, the tokenizer's table of known pieces, a
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from glasshouse.data import file_summaries, shards
 from glasshouse.data.documents import SPLITS
+from glasshouse.data.prepared_folder import FORMAT, MANIFEST, TOKENIZER, read_manifest
+from glasshouse.data.sources.remote_files import writing
 from glasshouse.data.user_files import text_parts
 from glasshouse.data.user_files.text import UserText, is_json_lines
 from glasshouse.data.user_files.text_parts import ByteRange, TextPart
-from glasshouse.records import atomic_files, kept_json, kept_schema, lock
-from glasshouse.records.kept_schema import Count
+from glasshouse.records import atomic_files, lock
 from glasshouse.specs.errors import DataError
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import Progress
 
-MANIFEST = "manifest.json"
-TOKENIZER = "tokenizer.json"
 PART_PATTERN = "part-*"
-FORMAT = 1
 COPY_BYTES = 1 << 22
 ATTEMPTS = 3
 """How often damaged parts are made again before the disk is given up."""
-
-
-class PartFacts(TypedDict):
-    """The counts of one split of a part."""
-
-    tokens: Count
-    documents: Count
-    bytes: Count
-    words: Count
-    unknown: Count
-    checksum: str
-
-
-class PlannedPart(TypedDict):
-    """The pieces of files that one part has."""
-
-    pieces: list[ByteRange]
-
-
-class CorpusPlan(TypedDict):
-    """The plan of shards that are made part by part."""
-
-    format: Count
-    fingerprint: str
-    settings: dict[str, Any]
-    parts: list[PlannedPart]
-
-
-class SplitChecksum(TypedDict):
-    """What is checked of a split when it is used."""
-
-    checksum: str
-
-
-class CorpusManifest(TypedDict):
-    """The manifest of prepared text, as far as readers need it."""
-
-    format: Count
-    fingerprint: str
-    settings: dict[str, Any]
-    splits: dict[str, SplitChecksum]
 
 
 class CorpusShards:
@@ -205,12 +163,7 @@ class CorpusShards:
 
     @cached_property
     def _plan(self) -> dict[str, Any]:
-        try:
-            plan: dict[str, Any] = kept_json.read(self._plan_file, CorpusPlan)
-        except (OSError, ValueError) as error:
-            raise DataError(
-                f"{self._plan_file} cannot be read ({error}); remove {self.work_folder} and prepare again"
-            ) from None
+        plan: dict[str, Any] = json.loads(self._plan_file.read_text())
         return plan
 
     def _new_plan(self) -> dict[str, Any]:
@@ -278,10 +231,12 @@ class CorpusShards:
                     open(temporary / f"{split}.starts", "wb") as starts,
                 ):
                     for index, fact in enumerate(facts):
-                        if fact and split in fact:
-                            if not self._append(index, split, fact[split], counts["tokens"], tokens.write, starts.write):
-                                damaged.add(index)
+                        if not fact or split not in fact:
+                            continue
+                        if self._append(index, split, counts["tokens"], tokens, starts) == fact[split].get("checksum"):
                             counts.update({name: fact[split][name] for name in counts})
+                        else:
+                            damaged.add(index)
                 shard = shards.complete(temporary, split, self.tokenizer, counts)
                 splits[split] = {"documents": shard.documents, "tokens": shard.tokens_count}
             if damaged:
@@ -289,50 +244,33 @@ class CorpusShards:
             for split in SPLITS:
                 splits[split]["checksum"] = _checksum(temporary, split)
             self.tokenizer.save(temporary / TOKENIZER)
-            parts = [
-                {"status": "done", "splits": fact, **part} for fact, part in zip(facts, self._plan["parts"], strict=True)
-            ]
+            parts = [{"splits": fact, **part} for fact, part in zip(facts, self._plan["parts"], strict=True)]
             atomic_files.write_json(temporary / MANIFEST, {**self._plan, "splits": splits, "parts": parts})
         return sorted(damaged)
 
     def _read_facts(self, index: int) -> dict[str, Any] | None:
-        """The counts and checksums of a part; None if they cannot be read."""
-        try:
-            facts: dict[str, Any] = kept_json.read(self._part_folder(index) / "part.json", dict[str, PartFacts])
+        """The counts and checksums of a part by split; None if they cannot be read."""
+        with suppress(OSError, ValueError):
+            facts: dict[str, Any] = json.loads((self._part_folder(index) / "part.json").read_text())
             return facts
-        except (OSError, ValueError):
-            return None
+        return None
 
-    def _append(
-        self,
-        index: int,
-        split: str,
-        fact: dict[str, Any],
-        offset: int,
-        write_tokens: Callable[[bytes], Any],
-        write_starts: Callable[[bytes], Any],
-    ) -> bool:
-        """Append a part to a shard. Returns whether its checksum is right."""
+    def _append(self, index: int, split: str, offset: int, tokens: BinaryIO, starts: BinaryIO) -> str:
+        """Append a part to a shard. Returns its checksum; empty if a file is missing."""
         digest = hashlib.blake2b(digest_size=16)
         folder = self._part_folder(index)
-        try:
+        with suppress(FileNotFoundError):
             for block in _read_blocks(folder / f"{split}.tokens"):
                 digest.update(block)
-                write_tokens(block)
+                tokens.write(block)
             for block in _read_blocks(folder / f"{split}.starts"):
                 digest.update(block)
-                write_starts((np.frombuffer(block[: len(block) // 8 * 8], "<i8") + offset).tobytes())
-        except FileNotFoundError:
-            return False
-        return digest.hexdigest() == fact["checksum"]
+                starts.write((np.frombuffer(block[: len(block) // 8 * 8], "<i8") + offset).tobytes())
+            return digest.hexdigest()
+        return ""
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Turn the errors of a disk into errors with a remedy."""
-        try:
-            yield
-        except OSError as error:
-            raise _cannot_write(self.folder, error, self.cached) from None
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing("token shards", self.folder, self.cached)
 
 
 class _DamagedParts(Exception):
@@ -342,12 +280,10 @@ class _DamagedParts(Exception):
 def check_folder(folder: Path) -> None:
     """Refuse a folder that cannot hold shards, and create the one for its parts. Call it before any work starts."""
     refuse_other_folder(folder)
-    try:
+    with writing("token shards", folder, cached=False):
         if not (folder / MANIFEST).is_file():
             work_folder(folder).mkdir(parents=True, exist_ok=True)
             (work_folder(folder) / ".lock").touch()
-    except OSError as error:
-        raise _cannot_write(folder, error, cached=False) from None
 
 
 def refuse_other_folder(folder: Path) -> None:
@@ -355,9 +291,10 @@ def refuse_other_folder(folder: Path) -> None:
     if not (folder / MANIFEST).is_file() and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()))):
         raise DataError(f"{folder} exists and does not hold prepared text; choose another folder, or remove it")
     exists = next(parent for parent in folder.absolute().parents if parent.exists())
-    if not exists.is_dir() or not os.access(exists, os.W_OK | os.X_OK):
-        number = errno.EACCES if exists.is_dir() else errno.ENOTDIR
-        raise _cannot_write(folder, OSError(number, os.strerror(number), str(exists)), cached=False)
+    with writing("token shards", folder, cached=False):
+        if not exists.is_dir() or not os.access(exists, os.W_OK | os.X_OK):
+            number = errno.EACCES if exists.is_dir() else errno.ENOTDIR
+            raise OSError(number, os.strerror(number), str(exists))
 
 
 def work_folder(folder: Path) -> Path:
@@ -365,36 +302,9 @@ def work_folder(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.parts")
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder of prepared text."""
-    try:
-        manifest: dict[str, Any] = kept_json.read(folder / MANIFEST, dict[str, Any])
-        if isinstance(format := manifest.get("format"), int) and format > FORMAT:
-            raise DataError(f"{folder} has format {format}, and this version reads up to {FORMAT}; install a newer version")
-        kept_schema.check(manifest, CorpusManifest)
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{folder / MANIFEST} cannot be read ({error}); remove {folder} and prepare the text again"
-        ) from None
-    return manifest
-
-
-def short_digest(fingerprint: str) -> str:
-    """What a run remembers of its data."""
-    return hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
-
-
 def is_large(source: UserText) -> bool:
     """Whether a text has more than one part."""
     return sum(summary.bytes for summary in source.summaries.values()) > text_parts.PART_BYTES
-
-
-def _cannot_write(folder: Path, error: OSError, cached: bool) -> DataError:
-    remedy = "set GLASSHOUSE_CACHE" if cached else "choose another folder"
-    reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    return DataError(
-        f"cannot write token shards to {folder} ({reason}); free some space, or {remedy}",
-    )
 
 
 def _own_share_first(count: int, number: int, workers: int) -> Iterator[int]:

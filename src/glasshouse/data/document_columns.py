@@ -3,9 +3,13 @@
 A task names its columns in `Task.columns`. Classes and tags become numbers: their places among `names`.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+
+import numpy as np
 
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
@@ -40,36 +44,31 @@ def write(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Shard:
     """Write the text of documents and all `columns`. `documents` is called once for every file that is written."""
+    numbers, path = _Numbers(names), folder / split
     if "tags" in columns:
-        shard = _write_tagged(folder, split, documents(), tokenizer, names, progress)
+        shard = _write_tagged(folder, split, documents(), tokenizer, numbers, progress)
     else:
         shard = shards.write(folder, split, documents(), tokenizer, progress, keep_empty=bool(columns))
     if "label" in columns:
-        numbers = _Numbers(names)
-        shards.write_labels(folder, split, (numbers[document.fields["label"]] for document in documents()))
+        classes = [numbers[document.fields["label"]] for document in documents()]
+        np.array(classes, dtype="<i4").tofile(f"{path}.labels")
     if "labels" in columns:
-        numbers = _Numbers(names)
         sets = (sorted({numbers[name] for name in _names(document, "labels")}) for document in documents())
         shards.write_lists(folder, f"{split}.label-sets", sets)
     if "value" in columns:
-        shards.write_values(folder, split, map(_value, documents()))
-    if "second" in columns:
-        second = (Document(document.fields["second"]) for document in documents())
-        shards.write(folder, f"{split}.second", second, tokenizer, keep_empty=True)
+        np.array(list(map(_value, documents())), dtype="<f8").tofile(f"{path}.values")
+    for column in TEXTS:
+        if column in columns:
+            texts = (Document(document.fields[column]) for document in documents())
+            shards.write(folder, f"{split}.{column}", texts, tokenizer, keep_empty=True)
     if "target" in columns:
-        write_targets(folder, split, documents(), tokenizer)
+        pairs = [(document.text, document.fields["target"]) for document in documents()]
+        for name, originals in ((split, [text for text, _ in pairs]), (f"{split}.target", [target for _, target in pairs])):
+            (folder / f"{name}.originals.json").write_text(json.dumps(originals, ensure_ascii=False), encoding="utf-8")
     if "picture" in columns:
-        pictures = (document.picture for document in documents())
-        shards.write_pictures(folder, split, (picture for picture in pictures if picture is not None))
+        pictures = [document.picture for document in documents() if document.picture is not None]
+        np.save(f"{path}.pictures.npy", np.stack(pictures) if pictures else np.zeros((0, 1, 1, 3), np.uint8))
     return shard
-
-
-def write_targets(folder: Path, split: str, documents: Iterable[Document], tokenizer: Tokenizer) -> None:
-    """Write the translation of each document as a second shard, and the original texts of both sides."""
-    pairs = [(document.text, document.fields["target"]) for document in documents]
-    shards.write(folder, f"{split}.target", (Document(target) for _, target in pairs), tokenizer, keep_empty=True)
-    shards.write_originals(folder, split, (text for text, _ in pairs))
-    shards.write_originals(folder, f"{split}.target", (target for _, target in pairs))
 
 
 class _Numbers:
@@ -114,15 +113,14 @@ def _write_tagged(
     split: str,
     documents: Iterable[Document],
     tokenizer: Tokenizer,
-    names: Sequence[str],
+    numbers: _Numbers,
     progress: Callable[[int], None],
 ) -> Shard:
     """Write texts word by word, with the tag and the first token of each word."""
-    encoder, numbers = WordEncoder(tokenizer), _Numbers(names)
+    encoder = WordEncoder(tokenizer)
     tags: list[list[int]] = []
     first_tokens: list[list[int]] = []
-    writer = ShardWriter(folder, split, tokenizer)
-    try:
+    with closing(ShardWriter(folder, split, tokenizer)) as writer:
         for document in documents:
             words, names_of_words = document.text.split(), _names(document, "tags")
             if len(words) != len(names_of_words):
@@ -138,8 +136,6 @@ def _write_tagged(
         shards.write_lists(folder, f"{split}.tags", tags)
         shards.write_lists(folder, f"{split}.first-tokens", first_tokens)
         return writer.finish()
-    finally:
-        writer.close()
 
 
 def _shortened(text: str) -> str:

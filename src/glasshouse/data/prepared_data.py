@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ from glasshouse import tokenizers
 from glasshouse.data import corpus_shards, document_columns, file_summaries, prepared_folder, shards, text_files
 from glasshouse.data.corpus_shards import CorpusShards
 from glasshouse.data.documents import SPLITS, Source
-from glasshouse.data.sources.remote_files import cache_folder
+from glasshouse.data.sources.remote_files import cache_folder, writing
 from glasshouse.data.user_files.pictures import UserPictures
 from glasshouse.data.user_files.rows import UserRows
 from glasshouse.data.user_files.text import UserText
-from glasshouse.records import atomic_files, kept_json, lock
+from glasshouse.records import atomic_files, lock
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -27,6 +27,7 @@ from glasshouse.tokenizers.base import END_OF_TEXT, Progress
 FORMAT = 2
 # A tokenizer is trained on at most about this much text: chunks from the whole of it, evenly spaced.
 SAMPLE_BYTES = 1 << 30
+LABELS = "labels.json"
 
 
 @dataclass(frozen=True)
@@ -89,25 +90,19 @@ def prepare(
         tokenizer, digest = prepared_folder.check(folder, data, tokenizer, columns, specials)
         return PreparedData(tokenizer, {split: shards.open_shard(folder, split) for split in SPLITS}, digest)
     source = find_source(data, columns)
-    source.progress = progress
-    fingerprint = source.fingerprint()
-    tokenizer = tokenizer or load_or_train_tokenizer(data, source, progress, specials, columns)
-    folder = _cached_shards(data, source, tokenizer, progress, columns, specials)
-    splits = {split: shards.open_shard(folder, split) for split in source.splits}
-    named = set(document_columns.NAMED) & set(columns)
-    labels = _read_labels(folder / "labels.json") if named else ()
-    digest = corpus_shards.short_digest(fingerprint)
+    preparation = _Preparation(data, source, columns, specials, progress)
+    tokenizer = tokenizer or preparation.tokenizer()
+    folder = preparation.shards(tokenizer)
     # Two pictures may have the same caption, so equal captions are not a leak.
     leaks = _find_leaks(source, columns) if columns and "picture" not in columns else []
-    notes = (*source.notes(), *(leak.sentence for leak in leaks))
-    return PreparedData(tokenizer, splits, digest, labels, notes, tuple(leaks))
-
-
-def _read_labels(file: Path) -> tuple[str, ...]:
-    try:
-        return tuple(kept_json.read(file, list[str]))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file} is damaged ({error}); delete {file.parent}, and it is made again") from None
+    return PreparedData(
+        tokenizer,
+        {split: shards.open_shard(folder, split) for split in source.splits},
+        prepared_folder.short_digest(preparation.fingerprint),
+        tuple(shards.read_strings(folder / LABELS)) if preparation.has_names else (),
+        (*source.notes(), *(leak.sentence for leak in leaks)),
+        tuple(leaks),
+    )
 
 
 def load_or_train_tokenizer(
@@ -118,44 +113,107 @@ def load_or_train_tokenizer(
     columns: tuple[str, ...] = (),
 ) -> Tokenizer:
     """The tokenizer that a data spec names: from its file, from the cache, or trained on the training documents only."""
-    if data.tokenizer_file:
-        return tokenizers.load(data.tokenizer_file)
-    text_columns = tuple(column for column in document_columns.TEXTS if column in columns)
-    limit = _sample_limit(source)
-    path = _tokenizer_file(data, source, specials, text_columns)
-    if path.exists():
+    return _Preparation(data, source, columns, specials, progress).tokenizer()
+
+
+class _Preparation:
+    """The way from a source to a tokenizer and to token shards in the cache."""
+
+    def __init__(
+        self,
+        data: DataSpec,
+        source: Source,
+        columns: tuple[str, ...],
+        specials: tuple[str, ...],
+        progress: Progress = lambda what, share: None,
+    ) -> None:
+        self.data, self.source, self.columns, self.specials, self.progress = data, source, columns, specials, progress
+        source.progress = progress
+        self.has_names = bool(set(document_columns.NAMED) & set(columns))
+        self.text_columns = tuple(column for column in document_columns.TEXTS if column in columns)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return self.source.fingerprint()
+
+    @cached_property
+    def sample_bytes(self) -> int | None:
+        """The size of a sample for the tokenizer; None if all of the text is used."""
+        # Only the user's own files can be so large, and only they know their size without being read again.
+        large = isinstance(self.source, UserText) and self.source.bytes("train") > SAMPLE_BYTES
+        return SAMPLE_BYTES if large else None
+
+    @cached_property
+    def tokenizer_file(self) -> Path:
+        """Where the tokenizer that is trained on the source is kept."""
+        data = self.data
+        settings = (data.tokenizer, data.vocabulary, data.pattern, *self.specials, *self.text_columns)
+        key = _cache_key(self.fingerprint, *settings, *([self.sample_bytes] if self.sample_bytes else []))
+        return cache_folder() / "tokenizers" / key / "tokenizer.json"
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer from its file, from the cache, or trained."""
+        data = self.data
+        if data.tokenizer_file:
+            return tokenizers.load(data.tokenizer_file)
+        path = self.tokenizer_file
+        if path.exists():
+            return tokenizers.load(path)
+        tokenizer_class = catalogue.find("tokenizer", data.tokenizer, "data.tokenizer")
+        with writing("the tokenizer", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with lock.wait_for(path.with_name(".lock")):
+                if not path.exists():
+                    tokenizer_class.train(
+                        _tokenizer_text(self.source, self.text_columns, self.sample_bytes, self.progress),
+                        data.vocabulary,
+                        pattern=data.pattern,
+                        specials=(END_OF_TEXT, *self.specials),
+                        progress=self.progress,
+                    ).save(path)
         return tokenizers.load(path)
-    tokenizer_class = catalogue.find("tokenizer", data.tokenizer, "data.tokenizer")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with lock.wait_for(path.with_name(".lock")):
-            if not path.exists():
-                tokenizer_class.train(
-                    _tokenizer_text(source, text_columns, limit, progress),
-                    data.vocabulary,
-                    pattern=data.pattern,
-                    specials=(END_OF_TEXT, *specials),
-                    progress=progress,
-                ).save(path)
-    except OSError as error:
-        raise DataError(
-            f"cannot write the tokenizer to {path}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE"
-        ) from None
-    return tokenizers.load(path)
 
+    def corpus(self, source: UserText, tokenizer: Tokenizer, output: Path | None = None) -> CorpusShards:
+        """The shards of the user's own text, to be made part by part."""
+        folder = output or self._folder(tokenizer)
+        settings = prepared_folder.settings_of(self.data, self.specials)
+        return CorpusShards(source, tokenizer, folder, settings, cached=output is None)
 
-def _sample_limit(source: Source) -> int | None:
-    """The number of bytes of a sample for the tokenizer; None if all of the text is used."""
-    # Only the user's own files can be so large, and only they know their size without being read again.
-    return SAMPLE_BYTES if isinstance(source, UserText) and source.bytes("train") > SAMPLE_BYTES else None
+    def shards(self, tokenizer: Tokenizer) -> Path:
+        """The folder of the shards in the cache. They are written if they are not there yet."""
+        folder, source = self._folder(tokenizer), self.source
+        if folder.exists():
+            return folder
+        if isinstance(source, UserText) and not self.columns and corpus_shards.is_large(source):
+            corpus = self.corpus(source, tokenizer)
+            corpus.plan(self.progress)
+            corpus.finish(self.progress)
+            return folder
+        with writing("token shards", folder):
+            try:
+                self._write(folder, tokenizer)
+            except FileExistsError:
+                if not folder.is_dir():  # If it is a folder, another process has written the same shards in the meantime.
+                    raise
+        return folder
 
+    def _folder(self, tokenizer: Tokenizer) -> Path:
+        return cache_folder() / "shards" / _cache_key(self.fingerprint, tokenizer.digest(), *self.columns)
 
-def _tokenizer_file(data: DataSpec, source: Source, specials: tuple[str, ...], text_columns: tuple[str, ...] = ()) -> Path:
-    """Where the tokenizer that is trained on a source is kept."""
-    limit = _sample_limit(source)
-    settings = (data.tokenizer, data.vocabulary, data.pattern, *specials, *text_columns)
-    key = _cache_key(source.fingerprint(), *settings, *([limit] if limit else []))
-    return cache_folder() / "tokenizers" / key / "tokenizer.json"
+    def _write(self, folder: Path, tokenizer: Tokenizer) -> None:
+        source = self.source
+        with atomic_files.folder(folder) as temporary:
+            documents = (document for split in source.splits for document in source.documents(split))
+            names = document_columns.class_names(documents, self.columns)
+            for split in source.splits:
+
+                def show(done: int, what: str = f"encoding {split} text", total: int = max(source.bytes(split), 1)) -> None:
+                    self.progress(what, done / total)
+
+                read = partial(source.documents, split)
+                document_columns.write(temporary, split, read, tokenizer, self.columns, names, show)
+            if self.has_names:
+                atomic_files.write_text(temporary / LABELS, json.dumps(names))
 
 
 def _tokenizer_text(source: Source, text_columns: tuple[str, ...], limit: int | None, progress: Progress) -> Iterator[str]:
@@ -192,85 +250,23 @@ def corpus_shards_of(
     The tokenizer is loaded, or trained if no process has trained it yet.
     """
     source = UserText(data)
-    source.progress = progress
+    preparation = _Preparation(data, source, (), specials, progress)
     progress("reading text", 0.0)
-    source.fingerprint()  # checks every file
+    preparation.fingerprint  # noqa: B018 (checks every file)
     if output:
         corpus_shards.check_folder(output)
-    return _corpus_shards(data, source, specials, output, progress)
+    return preparation.corpus(source, preparation.tokenizer(), output)
 
 
 def known_corpus_shards(data: DataSpec, specials: tuple[str, ...] = (), output: Path | None = None) -> CorpusShards | None:
     """The shards of the user's own text, if they are known without reading a large file or training a tokenizer."""
     source = UserText(data)
+    preparation = _Preparation(data, source, (), specials)
     if not all(map(file_summaries.is_cheap, source.files)):
         return None
-    if not data.tokenizer_file and not _tokenizer_file(data, source, specials).exists():
+    if not data.tokenizer_file and not preparation.tokenizer_file.exists():
         return None
-    return _corpus_shards(data, source, specials, output)
-
-
-def _corpus_shards(
-    data: DataSpec,
-    source: UserText,
-    specials: tuple[str, ...],
-    output: Path | None,
-    progress: Progress = lambda what, share: None,
-) -> CorpusShards:
-    tokenizer = load_or_train_tokenizer(data, source, progress, specials)
-    folder = output or _shards_folder(source.fingerprint(), tokenizer)
-    return CorpusShards(source, tokenizer, folder, prepared_folder.settings_of(data, specials), cached=output is None)
-
-
-def _shards_folder(fingerprint: str, tokenizer: Tokenizer, columns: tuple[str, ...] = ()) -> Path:
-    return cache_folder() / "shards" / _cache_key(fingerprint, tokenizer.digest(), *columns)
-
-
-def _cached_shards(
-    data: DataSpec,
-    source: Source,
-    tokenizer: Tokenizer,
-    progress: Progress,
-    columns: tuple[str, ...],
-    specials: tuple[str, ...],
-) -> Path:
-    """The folder of the shards in the cache. They are written if they are not there yet."""
-    folder = _shards_folder(source.fingerprint(), tokenizer, columns)
-    if folder.exists():
-        return folder
-    if isinstance(source, UserText) and not columns and corpus_shards.is_large(source):
-        corpus = CorpusShards(source, tokenizer, folder, prepared_folder.settings_of(data, specials))
-        corpus.plan(progress)
-        corpus.finish(progress)
-        return folder
-    try:
-        with atomic_files.folder(folder) as temporary:
-            names = document_columns.class_names(
-                (document for split in source.splits for document in source.documents(split)), columns
-            )
-            for split in source.splits:
-                total = max(source.bytes(split), 1)
-                document_columns.write(
-                    temporary,
-                    split,
-                    partial(source.documents, split),
-                    tokenizer,
-                    columns,
-                    names,
-                    lambda done, split=split, total=total: progress(f"encoding {split} text", done / total),  # type: ignore[misc]
-                )
-            if set(document_columns.NAMED) & set(columns):
-                atomic_files.write_text(temporary / "labels.json", json.dumps(names))
-    except FileExistsError:
-        if not folder.is_dir():  # If it is a folder, another process has written the same shards in the meantime.
-            raise DataError(
-                f"cannot write token shards to {folder}: part of the path is a file; set GLASSHOUSE_CACHE to a folder"
-            ) from None
-    except OSError as error:
-        raise DataError(
-            f"cannot write token shards to {folder}: {error}; free some space, or set GLASSHOUSE_CACHE"
-        ) from None
-    return folder
+    return preparation.corpus(source, preparation.tokenizer(), output)
 
 
 def _find_leaks(source: Source, columns: tuple[str, ...]) -> list[Leak]:

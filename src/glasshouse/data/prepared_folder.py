@@ -4,18 +4,56 @@ The text itself is not needed. The spec must have the settings that the folder w
 made the run.
 """
 
+import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from glasshouse import tokenizers
-from glasshouse.data.corpus_shards import MANIFEST, TOKENIZER, read_manifest, short_digest
-from glasshouse.records import user_paths
+from glasshouse.records import kept_json, kept_schema, user_paths
+from glasshouse.records.kept_schema import Count
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import Tokenizer
 
+MANIFEST = "manifest.json"
+TOKENIZER = "tokenizer.json"
+FORMAT = 1
 TEXT_SETTINGS = ("field", "validation", "test")
 TOKENIZER_SETTINGS = ("tokenizer", "vocabulary", "pattern")
+
+
+class SplitChecksum(TypedDict):
+    """What is checked of a split when it is used."""
+
+    checksum: str
+
+
+class CorpusManifest(TypedDict):
+    """The manifest of prepared text, as far as readers need it."""
+
+    format: Count
+    fingerprint: str
+    settings: dict[str, Any]
+    splits: dict[str, SplitChecksum]
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder of prepared text."""
+    try:
+        manifest: dict[str, Any] = kept_json.read(folder / MANIFEST, dict[str, Any])
+        if isinstance(format := manifest.get("format"), int) and format > FORMAT:
+            raise DataError(f"{folder} has format {format}, and this version reads up to {FORMAT}; install a newer version")
+        kept_schema.check(manifest, CorpusManifest)
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{folder / MANIFEST} cannot be read ({error}); remove {folder} and prepare the text again"
+        ) from None
+    return manifest
+
+
+def short_digest(fingerprint: str) -> str:
+    """What a run remembers of its data."""
+    return hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
 
 
 def settings_of(data: DataSpec, specials: tuple[str, ...]) -> dict[str, Any]:

@@ -19,12 +19,12 @@ import hashlib
 import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, Self, TypedDict
 
 import numpy as np
 
@@ -46,6 +46,11 @@ class Lists:
 
     values: np.ndarray
     starts: np.ndarray
+
+    @classmethod
+    def read(cls, folder: Path, name: str) -> Self:
+        """Read what `write_lists` has written."""
+        return cls(np.fromfile(folder / f"{name}.values", "<i4"), np.fromfile(folder / f"{name}.starts", "<i8"))
 
     def __getitem__(self, index: int) -> np.ndarray:
         return self.values[self.starts[index] : self.starts[index + 1]]
@@ -98,54 +103,9 @@ class Shard:
         return np.asarray(np.memmap(self.folder / f"{self.split}.tokens", dtype=self.dtype, mode="r"))
 
     @cached_property
-    def labels(self) -> np.ndarray:
-        """The class of each document. Only labelled data have this."""
-        return np.fromfile(self.folder / f"{self.split}.labels", dtype="<i4")
-
-    @cached_property
-    def values(self) -> np.ndarray:
-        """The number that belongs to each document. Only data for regression have this."""
-        return np.fromfile(self.folder / f"{self.split}.values", dtype="<f8")
-
-    @cached_property
-    def label_sets(self) -> Lists:
-        """The classes of each document. Only data with several classes a text have this."""
-        return read_lists(self.folder, f"{self.split}.label-sets")
-
-    @cached_property
-    def tags(self) -> Lists:
-        """The tag of each word of each document. Only data with tagged words have this."""
-        return read_lists(self.folder, f"{self.split}.tags")
-
-    @cached_property
-    def first_tokens(self) -> Lists:
-        """The position in its document of each word's first token. Only data with tagged words have this."""
-        return read_lists(self.folder, f"{self.split}.first-tokens")
-
-    @cached_property
-    def second(self) -> "Shard":
-        """The second text of each document. Only pairs of texts have this."""
-        return open_shard(self.folder, f"{self.split}.second")
-
-    @cached_property
-    def target(self) -> "Shard":
-        """The translation of each document. Only translation pairs have this."""
-        return open_shard(self.folder, f"{self.split}.target")
-
-    @cached_property
-    def originals(self) -> list[str]:
-        """The texts before tokenization. Only translation pairs have this."""
-        file = self.folder / f"{self.split}.originals.json"
-        try:
-            texts: list[str] = kept_json.read(file, list[str])
-        except (OSError, ValueError) as error:
-            raise DataError(f"{file} is damaged ({error}); delete {self.folder}, and it is made again") from None
-        return texts
-
-    @cached_property
-    def pictures(self) -> np.ndarray:
-        """The picture of each document, (S, S, 3) in uint8. Only captioned pictures have this."""
-        return np.load(self.folder / f"{self.split}.pictures.npy", mmap_mode="r")
+    def starts(self) -> np.ndarray:
+        """The position of each document's separator, and the position after the last document."""
+        return np.fromfile(self.folder / f"{self.split}.starts", dtype="<i8")
 
     def document(self, index: int) -> np.ndarray:
         """The tokens of one document, without the separator."""
@@ -158,10 +118,52 @@ class Shard:
         ends = self.starts[examples + 1].tolist()
         return [self.tokens[begin:end].tolist() for begin, end in zip(begins, ends, strict=True)]
 
+    # What follows is only there if the data have such a column.
+
     @cached_property
-    def starts(self) -> np.ndarray:
-        """The position of each document's separator, and the position after the last document."""
-        return np.fromfile(self.folder / f"{self.split}.starts", dtype="<i8")
+    def labels(self) -> np.ndarray:
+        """The class of each document."""
+        return np.fromfile(self.folder / f"{self.split}.labels", dtype="<i4")
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The number that belongs to each document."""
+        return np.fromfile(self.folder / f"{self.split}.values", dtype="<f8")
+
+    @cached_property
+    def label_sets(self) -> Lists:
+        """The classes of each document."""
+        return Lists.read(self.folder, f"{self.split}.label-sets")
+
+    @cached_property
+    def tags(self) -> Lists:
+        """The tag of each word of each document."""
+        return Lists.read(self.folder, f"{self.split}.tags")
+
+    @cached_property
+    def first_tokens(self) -> Lists:
+        """The position in its document of each tagged word's first token."""
+        return Lists.read(self.folder, f"{self.split}.first-tokens")
+
+    @cached_property
+    def second(self) -> "Shard":
+        """The second text of each document."""
+        return open_shard(self.folder, f"{self.split}.second")
+
+    @cached_property
+    def target(self) -> "Shard":
+        """The translation of each document."""
+        return open_shard(self.folder, f"{self.split}.target")
+
+    @cached_property
+    def originals(self) -> list[str]:
+        """The texts of translation pairs before tokenization."""
+        return read_strings(self.folder / f"{self.split}.originals.json")
+
+    @cached_property
+    def pictures(self) -> np.ndarray:
+        """The picture of each document, (S, S, 3) in uint8."""
+        return np.load(self.folder / f"{self.split}.pictures.npy", mmap_mode="r")
 
 
 class ShardWriter:
@@ -241,10 +243,7 @@ def complete(folder: Path, split: str, tokenizer: Tokenizer, counts: Mapping[str
         total += len(separator)
     facts = {
         "tokens_count": total,
-        "documents": counts["documents"],
-        "bytes": counts["bytes"],
-        "words": counts["words"],
-        "unknown": counts["unknown"],
+        **{name: counts[name] for name in ("documents", "bytes", "words", "unknown")},
         "mark": tokenizer.document_start,
         "dtype": token_dtype(tokenizer),
     }
@@ -270,16 +269,6 @@ def count_words(text: str) -> int:
     return int(np.count_nonzero(blank[:-1] > blank[1:])) + int(not blank[0])
 
 
-def write_labels(folder: Path, split: str, labels: Iterable[int]) -> None:
-    """Write the class of each document of a shard."""
-    np.array(list(labels), dtype="<i4").tofile(folder / f"{split}.labels")
-
-
-def write_values(folder: Path, split: str, values: Iterable[float]) -> None:
-    """Write the number of each document of a shard."""
-    np.array(list(values), dtype="<f8").tofile(folder / f"{split}.values")
-
-
 def write_lists(folder: Path, name: str, lists: Iterable[Sequence[int]]) -> None:
     """Write a list of numbers for each document of a shard."""
     values, starts = array("i"), array("q", [0])
@@ -290,26 +279,26 @@ def write_lists(folder: Path, name: str, lists: Iterable[Sequence[int]]) -> None
     np.array(starts, dtype="<i8").tofile(folder / f"{name}.starts")
 
 
-def read_lists(folder: Path, name: str) -> Lists:
-    """Read what `write_lists` has written."""
-    return Lists(np.fromfile(folder / f"{name}.values", "<i4"), np.fromfile(folder / f"{name}.starts", "<i8"))
+@contextmanager
+def _made_again(file: Path) -> Iterator[None]:
+    """Within the block, faults of a file say that its folder can be deleted."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file} is damaged ({error}); delete {file.parent}, and it is made again") from None
 
 
-def write_originals(folder: Path, split: str, texts: Iterable[str]) -> None:
-    """Write the original text of each document of a shard."""
-    (folder / f"{split}.originals.json").write_text(json.dumps(list(texts), ensure_ascii=False), encoding="utf-8")
-
-
-def write_pictures(folder: Path, split: str, pictures: Iterable[np.ndarray]) -> None:
-    """Write the picture of each document of a shard. All pictures have the same size."""
-    arrays = list(pictures)
-    np.save(folder / f"{split}.pictures.npy", np.stack(arrays) if arrays else np.zeros((0, 1, 1, 3), np.uint8))
+def read_strings(file: Path) -> list[str]:
+    """The list of texts in a file of a cached folder."""
+    with _made_again(file):
+        texts: list[str] = kept_json.read(file, list[str])
+        return texts
 
 
 def open_shard(folder: Path, split: str) -> Shard:
     """Open an existing shard. Its files must have the sizes that its header says."""
     header = folder / f"{split}.json"
-    try:
+    with _made_again(header):
         facts = kept_json.read(header, ShardHeader)
         documents = facts["documents"]
         sizes = {
@@ -319,8 +308,6 @@ def open_shard(folder: Path, split: str) -> Shard:
         for suffix, expected in sizes.items():
             if (found := (folder / f"{split}.{suffix}").stat().st_size) != expected:
                 raise ValueError(f"{split}.{suffix} has {found:,} bytes and should have {expected:,}")
-    except (OSError, ValueError) as error:
-        raise DataError(f"{header} is damaged ({error}); delete {folder}, and it is made again") from None
     return _shard(folder, split, facts)
 
 

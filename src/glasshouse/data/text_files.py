@@ -125,15 +125,13 @@ def is_recoded(path: Path, encoding: str = "") -> bool:
 
 
 @contextmanager
-def naming_all(
-    paths: Callable[[], Sequence[Path]], encoding: str = "", limits: ReadLimits = read_limits.DEFAULT
-) -> Iterator[None]:
+def naming_all(paths: Sequence[Path], encoding: str = "", limits: ReadLimits = read_limits.DEFAULT) -> Iterator[None]:
     """Within the block, the error for a file in an unknown encoding names all files that have this problem."""
     try:
         yield
     except UnknownEncoding as first:
         wrong = [first]
-        for path in paths():
+        for path in paths:
             try:
                 for _ in read_chunks(path, encoding, limits):
                     pass

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from glasshouse.baselines import sparse_features, text_classifiers
+from glasshouse.baselines import linear_models
 from glasshouse.inspection.labelled_texts import LabelledTexts
 from glasshouse.metrics.classification import confusion_matrix, scores
 from glasshouse.metrics.metric import Metrics
@@ -147,14 +147,14 @@ def _score_tf_idf(
     splits: Mapping[str, LabelledTexts], held_out: Sequence[str], classes: tuple[str, ...]
 ) -> ClassifierScores:
     try:
-        features = sparse_features.words_and_pairs(splits["train"].texts)
+        features = linear_models.words_and_pairs(splits["train"].texts)
     except ValueError:  # the texts have no words
-        features = sparse_features.characters(splits["train"].texts)
+        features = linear_models.characters(splits["train"].texts)
     vectors = {"train": features.training, **{split: features.of(splits[split].texts) for split in held_out}}
-    classifier = text_classifiers.binary_regression(DEFAULT_STRENGTH)
+    classifier = linear_models.binary_regression(DEFAULT_STRENGTH)
     if len(classes) > 2:
         classifier = new_classifiers()[LOGISTIC_REGRESSION]
-    options = {"standardise": False, "strengths": text_classifiers.STRENGTHS}
+    options = {"standardise": False, "strengths": linear_models.STRENGTHS}
     return _fit_and_score(TF_IDF, classifier, splits, vectors, held_out, classes, **options)
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from glasshouse.data import prepared_data
-from glasshouse.data.corpus_shards import short_digest
 from glasshouse.data.documents import Document
+from glasshouse.data.prepared_folder import short_digest
 from glasshouse.formatting import without_controls
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError

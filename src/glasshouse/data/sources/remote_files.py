@@ -9,7 +9,8 @@ import json
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -29,6 +30,17 @@ def cache_folder() -> Path:
     if (home := user_paths.home()) is None:
         raise DataError("this user has no home folder for the cache; set GLASSHOUSE_CACHE to a folder")
     return home / ".cache" / "glasshouse"
+
+
+@contextmanager
+def writing(what: str, path: Path, cached: bool = True) -> Iterator[None]:
+    """Turn the errors of a disk into errors with a remedy. `cached` files stand in the cache folder."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        remedy = "set GLASSHOUSE_CACHE" if cached else "choose another folder"
+        raise DataError(f"cannot write {what} to {path} ({reason}); free some space, or {remedy}") from None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from glasshouse.data import text_files
 from glasshouse.data.read_limits import ReadLimits
-from glasshouse.data.sources.remote_files import cache_folder
+from glasshouse.data.sources.remote_files import cache_folder, writing
 from glasshouse.data.tables import columns, reading
 from glasshouse.data.tables.table import ITEM_SEPARATOR, TableFormat
 from glasshouse.records import atomic_files
@@ -62,14 +62,10 @@ def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
     else:
         lines = text_files.read_chunks(path, data.encoding, ReadLimits.of(data.limits))
     if not output.exists():
-        try:
+        with writing(f"the text of {path}", output):
             output.parent.mkdir(parents=True, exist_ok=True)
             with atomic_files.replacing(output) as temporary, open(temporary, "w", encoding="utf-8") as file:
                 file.writelines(lines)
-        except OSError as error:
-            raise DataError(
-                f"cannot write the text of {path} to {output}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE"
-            ) from None
     if not output.stat().st_size:
         raise DataError(
             f"{path} has no rows with a text", remedies=["check the file and its columns", Remedy("data.field", "NAME")]

@@ -49,7 +49,7 @@ class UserRows(Source):
 
     def fingerprint(self) -> str:
         data = self.data
-        with text_files.naming_all(lambda: self._paths, data.encoding, self.form.limits):
+        with text_files.naming_all(self._paths, data.encoding, self.form.limits):
             digests = [_digest(path, self.form) for path in self._paths]
         settings: list[Any] = [data.label if "target" not in self.wanted else data.target, data.validation, data.test]
         more = {
@@ -88,7 +88,7 @@ class UserRows(Source):
         self._remarks: list[str] = list(self.names.remarks)
         self._first_label = ""
         self._classes: set[str] = set()
-        with text_files.naming_all(lambda: self._paths, self.data.encoding, self.form.limits):
+        with text_files.naming_all(self._paths, self.data.encoding, self.form.limits):
             rows = {split: self._read(names) for split, names in self.names.by_split()}
         complete = {split: list(filter(self._is_complete, of_split)) for split, of_split in rows.items()}
         if not complete["train"]:

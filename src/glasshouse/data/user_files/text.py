@@ -46,7 +46,7 @@ class UserText(Source):
         for split, of_split in names.by_split():
             paths = input_files.expand(of_split)
             for path in paths:
-                with text_files.naming_all(lambda paths=paths: paths, data.encoding, self.limits):  # type: ignore[misc]
+                with text_files.naming_all(paths, data.encoding, self.limits):
                     readable = self._readable(path, data)
                 if split != "train":
                     self.own_split[readable] = split
@@ -89,7 +89,7 @@ class UserText(Source):
 
     @cached_property
     def summaries(self) -> dict[Path, text_files.FileSummary]:
-        with text_files.naming_all(lambda: self.files, limits=self.limits):
+        with text_files.naming_all(self.files, limits=self.limits):
             total = max(sum(path.stat().st_size for path in self.files if path.is_file()), 1)
             read = 0
             summaries = {}

@@ -1,0 +1,254 @@
+"""Linear baselines over sparse features of texts: of classification, of multi-label classification and of regression.
+
+The labels of a text are one string, joined by `|`. scikit-learn is imported where it is needed, because that takes a second.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from glasshouse.baselines.field_baselines import Examples, Learn, Method, Predict, Values
+from glasshouse.metrics import classification, regression
+
+COMMONEST = "commonest-class"
+STRENGTHS = (0.25, 1.0, 4.0, 16.0, 64.0)
+MOST_ITERATIONS = 200
+SEPARATOR = "|"
+MOST_FEATURES = 200_000
+# A word may be a single letter; scikit-learn's own pattern leaves those out.
+WORD = r"(?u)\b\w+\b"
+
+
+class SparseFeatures:
+    """Features that are fitted to the training texts. The last features of other texts are kept for the next strength."""
+
+    def __init__(self, vectorizer: Any, training: Sequence[str]) -> None:
+        self.vectorizer = vectorizer
+        self.training = vectorizer.fit_transform(training)
+        self._last: tuple[Sequence[str], Any] | None = None
+
+    def of(self, texts: Sequence[str]) -> Any:
+        """The features of other texts, one row each."""
+        if self._last is None or self._last[0] is not texts:
+            self._last = texts, self.vectorizer.transform(texts)
+        return self._last[1]
+
+
+Featurise = Callable[[Sequence[str]], SparseFeatures]
+
+
+def word_counts(training: Sequence[str]) -> SparseFeatures:
+    """How often each word occurs."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    return SparseFeatures(CountVectorizer(token_pattern=WORD, max_features=MOST_FEATURES), training)
+
+
+def words_and_pairs(training: Sequence[str]) -> SparseFeatures:
+    """TF-IDF of words and of pairs of neighbouring words."""
+    return _tf_idf(training, token_pattern=WORD, ngram_range=(1, 2))
+
+
+def characters(training: Sequence[str]) -> SparseFeatures:
+    """TF-IDF of two to five neighbouring characters within words."""
+    return _tf_idf(training, analyzer="char_wb", ngram_range=(2, 5))
+
+
+def _tf_idf(training: Sequence[str], **options: Any) -> SparseFeatures:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return SparseFeatures(TfidfVectorizer(sublinear_tf=True, max_features=MOST_FEATURES, **options), training)
+
+
+def commonest_class(training: Examples) -> Learn:
+    """Every text has the commonest class of the training texts."""
+    if not training.fields:
+        raise ValueError("there are no training texts")
+    commonest = Counter(training.fields).most_common(1)[0][0]
+    return lambda strength: lambda texts: [commonest] * len(texts)
+
+
+def naive_bayes(training: Examples) -> Learn:
+    """Multinomial naive Bayes over words. The strength is the added count."""
+    from sklearn.naive_bayes import MultinomialNB
+
+    return _linear(word_counts, lambda strength: MultinomialNB(alpha=strength), training)
+
+
+def logistic_regression(featurise: Featurise) -> Callable[[Examples], Learn]:
+    """Logistic regression over some features. The strength is scikit-learn's C, the inverse of the penalty."""
+
+    def learn(training: Examples) -> Learn:
+        model = one_class_each if len(set(training.fields)) > 2 else binary_regression
+        return _linear(featurise, model, training)
+
+    return learn
+
+
+def binary_regression(strength: float) -> Any:
+    """Logistic regression of two classes. The dual solver is fast for texts: many features, few of which are not zero."""
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=strength, solver="liblinear", dual=True, max_iter=MOST_ITERATIONS, random_state=0)
+
+
+def one_class_each(strength: float) -> Any:
+    """A logistic regression for each class against the others, which takes a tenth of the time of a joint one."""
+    from sklearn.multiclass import OneVsRestClassifier
+
+    return OneVsRestClassifier(binary_regression(strength))
+
+
+def _linear(featurise: Featurise, model: Callable[[float], Any], training: Examples) -> Learn:
+    if len(set(training.fields)) < 2:
+        raise ValueError("the training texts have only one class")
+    features = featurise(training.texts)
+
+    def fit(strength: float) -> Predict:
+        fitted = model(strength).fit(features.training, training.fields)
+        return lambda texts: [str(answer) for answer in fitted.predict(features.of(texts))]
+
+    return fit
+
+
+def score_classes(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
+    """Accuracy and macro F1, and whether each text is right."""
+    names = tuple(sorted({*truth, *predictions}))
+    number = {name: index for index, name in enumerate(names)}
+    true, predicted = (np.array([number[name] for name in side], np.int64) for side in (truth, predictions))
+    metrics = classification.scores(classification.confusion_matrix(true, predicted, len(names)), names)
+    right = {"accuracy": (true == predicted).astype(float)}
+    return {name: metrics[name] for name in ("accuracy", "macro_f1")}, right
+
+
+def one_versus_rest(training: Examples) -> Learn:
+    """A logistic regression over words and pairs for each label. The strength is scikit-learn's C."""
+    names = sorted({name for field in training.fields for name in _labels(field)})
+    table = membership(training.fields, names)
+    features = words_and_pairs(training.texts)
+
+    def fit(strength: float) -> Predict:
+        # A label that all training texts have, or none, is predicted for all texts or for none.
+        fitted = [
+            binary_regression(strength).fit(features.training, column) if 0 < column.sum() < len(column) else None
+            for column in table.T
+        ]
+
+        def predict(texts: Sequence[str]) -> list[str]:
+            rows = features.of(texts)
+            columns = [
+                model.predict(rows) if model else np.full(len(texts), column[0])
+                for model, column in zip(fitted, table.T, strict=True)
+            ]
+            return [
+                SEPARATOR.join(name for name, column in zip(names, columns, strict=True) if column[place])
+                for place in range(len(texts))
+            ]
+
+        return predict
+
+    return fit
+
+
+def score_label_sets(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
+    """Micro and macro F1 and the share of exact sets, and whether each set is exact. Macro F1 is over labels that occur."""
+    names = sorted({name for field in (*truth, *predictions) for name in _labels(field)})
+    true, predicted = membership(truth, names), membership(predictions, names)
+    both, either = (true & predicted).sum(0), true.sum(0) + predicted.sum(0)
+    occurs = true.any(0)
+    exact = (true == predicted).all(1).astype(float)
+    by_label = np.divide(2 * both, either, out=np.zeros(len(names)), where=either > 0)
+    metrics = {
+        "micro_f1": float(2 * both.sum() / either.sum()) if either.sum() else 1.0,
+        "macro_f1": float(by_label[occurs].mean()) if occurs.any() else 1.0,
+        "exact": float(exact.mean()),
+    }
+    return metrics, {"exact": exact}
+
+
+def membership(fields: Sequence[str], names: Sequence[str]) -> np.ndarray:
+    """Whether each text (row) has each label (column)."""
+    number = {name: index for index, name in enumerate(names)}
+    table = np.zeros((len(fields), len(names)), bool)
+    for row, field in enumerate(fields):
+        table[row, [number[name] for name in _labels(field)]] = True
+    return table
+
+
+def _labels(field: str) -> set[str]:
+    return set(field.split(SEPARATOR)) - {""}
+
+
+def mean_value(training: Examples) -> Learn:
+    """Every text has the mean of the training texts."""
+    if not training.fields:
+        raise ValueError("there are no training texts")
+    mean = repr(float(np.mean(_numbers(training.fields))))
+    return lambda strength: lambda texts: [mean] * len(texts)
+
+
+def ridge_regression(training: Examples) -> Learn:
+    """Ridge regression over words and pairs. The strength is scikit-learn's alpha, the penalty."""
+    from sklearn.linear_model import Ridge
+
+    features, values = words_and_pairs(training.texts), _numbers(training.fields)
+
+    def fit(strength: float) -> Predict:
+        fitted = Ridge(alpha=strength, solver="sparse_cg").fit(features.training, values)
+        return lambda texts: [repr(float(value)) for value in fitted.predict(features.of(texts))]
+
+    return fit
+
+
+def score_values(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
+    """The metrics of regression, and the absolute error of each text."""
+    true, predicted = _numbers(truth), _numbers(predictions)
+    metrics = regression.scores(true, predicted)
+    del metrics["examples"]
+    return metrics, {"mae": np.abs(predicted - true)}
+
+
+def _numbers(fields: Sequence[str]) -> np.ndarray:
+    return np.array([float(field) for field in fields])
+
+
+CLASSIFIERS = (
+    Method(COMMONEST, "the commonest class of the training texts", commonest_class),
+    Method("naive-bayes", "naive Bayes over words", naive_bayes, (4.0, 1.0, 0.25, 0.0625), 1, "alpha"),
+    Method(
+        "words-and-pairs",
+        "logistic regression over words and pairs",
+        logistic_regression(words_and_pairs),
+        STRENGTHS,
+        1,
+        most_characters=8e6,
+        most_work=80e6,
+    ),
+    Method(
+        "characters",
+        "logistic regression over characters",
+        logistic_regression(characters),
+        STRENGTHS,
+        1,
+        most_characters=2e6,
+        most_work=20e6,
+    ),
+)
+MULTI_LABEL_CLASSIFIERS = (
+    Method("commonest-labels", "the commonest set of labels of the training texts", commonest_class),
+    Method(
+        "one-versus-rest",
+        "a logistic regression over words and pairs for each label",
+        one_versus_rest,
+        (0.25, 1.0, 4.0, 16.0, 64.0),
+        2,
+        most_characters=8e6,
+        most_work=80e6,
+    ),
+)
+REGRESSORS = (
+    Method("mean", "the mean", mean_value),
+    Method("ridge", "ridge regression over words and pairs", ridge_regression, (64.0, 16.0, 4.0, 1.0, 0.25), 3, "alpha"),
+)
