@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from glasshouse.baselines import baseline_cache, task_baselines
-from glasshouse.baselines.baseline import Baseline, BaselineData
-from glasshouse.baselines.task_baselines import TaskBaselines
+from glasshouse.baselines.baseline import Baseline, BaselineData, TaskBaselines
 from glasshouse.data import prepared_data
 from glasshouse.metrics.metric import ACCURACY
 from glasshouse.specs.spec import DataSpec

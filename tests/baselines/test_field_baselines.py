@@ -95,7 +95,7 @@ def test_left_out_texts_are_said_and_the_scored_ones_are_known(monkeypatch: pyte
     def documents(split: str) -> list[Document]:
         return [Document(f"text {index}", fields={"label": "0.0"}) for index in range(9)]
 
-    family = field_baselines.field_family("label", [Method("echo", "echo", answers_strength)], share_right, [ACCURACY])
+    family = field_baselines.of_field("label", [Method("echo", "echo", answers_strength)], share_right, ACCURACY).train
     [baseline] = family(BaselineData(None, documents, "test"))
     assert baseline.note == "trained on 4 of 9 texts, scored on 3 of 9 texts"
     assert baseline.places is not None

@@ -1,6 +1,6 @@
 """A baseline and its scores, and the data that baselines are trained on. Knows no particular model."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from glasshouse.data.documents import Document
 from glasshouse.data.prepared_data import PreparedData
+from glasshouse.metrics.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -43,3 +44,12 @@ class BaselineData:
 
 # Trains the baselines of a task one after another.
 Family = Callable[[BaselineData], Iterator[Baseline]]
+
+
+@dataclass(frozen=True)
+class TaskBaselines:
+    """The baselines of a task, their number, and the metrics that rank them: the first one that was measured counts."""
+
+    train: Family
+    count: int
+    criteria: Sequence[Metric]

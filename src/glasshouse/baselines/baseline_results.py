@@ -1,6 +1,6 @@
 """A run beside its baselines: scores, paired differences and their intervals, as `baselines.json` of a run holds them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,19 +89,19 @@ class BaselineResults:
 
     def best(self, metric: Metric) -> BaselineResult | None:
         """The best baseline: on the validation split, if all trained ones were measured there, so that no test decides."""
-        trained = [baseline for baseline in self.baselines if metric.name in baseline.metrics]
-        if not trained:
-            return None
         on_validation = self._chosen_on_validation(metric)
-        sign = 1 if metric.higher_is_better else -1
-        return max(
-            trained,
-            key=lambda baseline: sign * (baseline.validation if on_validation else baseline.metrics)[metric.name],
-        )
+        return self._top(metric, lambda baseline: baseline.validation if on_validation else baseline.metrics)
 
     def _chosen_on_validation(self, metric: Metric) -> bool:
         """Whether all trained baselines were measured on the validation split."""
-        return all(metric.name in baseline.validation for baseline in self.baselines if metric.name in baseline.metrics)
+        return all(metric.name in baseline.validation for baseline in self._trained(metric))
+
+    def _trained(self, metric: Metric) -> list[BaselineResult]:
+        return [baseline for baseline in self.baselines if metric.name in baseline.metrics]
+
+    def _top(self, metric: Metric, figures: Callable[[BaselineResult], Mapping[str, float]]) -> BaselineResult | None:
+        sign = 1 if metric.higher_is_better else -1
+        return max(self._trained(metric), key=lambda baseline: sign * figures(baseline)[metric.name], default=None)
 
     def sentence(self, metrics: Metrics) -> str:
         """The best baseline and the run: in plain words, and then with the statistics."""
@@ -119,7 +119,7 @@ class BaselineResults:
             return note[:1].upper() + note[1:].removesuffix(".") + "."
         own, other = metric.text(self.run[metric.name]), metric.text(best.metrics[metric.name])
         title, difference = f"{self.split} {metric.title}", best.difference(metric.name)
-        alone = sum(metric.name in baseline.metrics for baseline in self.baselines) == 1
+        alone = len(self._trained(metric)) == 1
         name = best.title if alone else f"the best baseline, {best.title}"
         word, better = best.verdict(metric), self._better_on_the_split(metric, best)
         if word:
@@ -130,10 +130,8 @@ class BaselineResults:
 
     def _better_on_the_split(self, metric: Metric, best: BaselineResult) -> str:
         """A sentence on the baseline that is best on the split itself, if that is another; empty otherwise."""
-        sign = 1 if metric.higher_is_better else -1
-        trained = [baseline for baseline in self.baselines if metric.name in baseline.metrics]
-        top = max(trained, key=lambda baseline: sign * baseline.metrics[metric.name])
-        if sign * top.metrics[metric.name] <= sign * best.metrics[metric.name]:
+        top = self._top(metric, lambda baseline: baseline.metrics)
+        if top is None or top.metrics[metric.name] == best.metrics[metric.name]:
             return ""
         word, figure = top.verdict(metric), metric.text(top.metrics[metric.name])
         beside = f", and this run is {word} than it" if word else ""
@@ -151,7 +149,8 @@ class BaselineResults:
             return f"{chosen[:1].upper()}{chosen[1:]}."
         text = f"The difference is {difference_text(difference.difference, metric)}"
         if difference.pairs:
-            text += f" (95 % interval {interval_text(difference, metric)}, {self.paired_over(difference)})"
+            over = f"paired over {difference.pairs:,} {self.split} {self.items}"
+            text += f" (95 % interval {interval_text(difference, metric)}, {over})"
         return f"{text}; {chosen}."
 
     def table(self, metrics: Metrics) -> BaselineTable:
@@ -165,10 +164,6 @@ class BaselineResults:
         titles = (f"{self.split} {measured[0].title}", *(metric.title for metric in measured[1:])) if measured else ()
         columns = ("the obvious", *titles, "difference", "95 % interval", *["remark"][:remarks])
         return BaselineTable(columns, tuple(rows), len(measured) + 2)
-
-    def paired_over(self, difference: PairedDifference) -> str:
-        """What the interval of a difference is over."""
-        return f"paired over {difference.pairs:,} {self.split} {self.items}"
 
     def write(self, file: Path) -> None:
         """Write the results as JSON."""
@@ -190,12 +185,11 @@ def read(file: Path) -> BaselineResults | None:
         content = kept_json.read(file, BaselineResults)
         if content["metric"] not in content["run"]:
             raise ValueError(f"its run has no {content['metric']}")
-        baselines = tuple(
-            BaselineResult(**{**entry, "differences": tuple(PairedDifference(**one) for one in found)})
-            for entry in content.pop("baselines")
-            for found in [entry.get("differences", ())]
-        )
-        return BaselineResults(**content, baselines=baselines)
+        baselines = []
+        for entry in content.pop("baselines"):
+            differences = tuple(PairedDifference(**one) for one in entry.pop("differences", ()))
+            baselines.append(BaselineResult(**entry, differences=differences))
+        return BaselineResults(**content, baselines=tuple(baselines))
     except (OSError, ValueError) as error:
         raise RunError(f"{file} cannot be read ({error}); it is left out, and `glasshouse report` makes it again") from None
 
@@ -229,21 +223,21 @@ def paired_difference(metric: str, run: float, baseline: Baseline, values: Mappi
 
 def difference_text(value: float, metric: Metric) -> str:
     """A difference in the unit of the metric; a percentage differs by points."""
-    if metric.number_format.endswith("%}"):
-        return f"{number(100 * value, 1, signed=True)} points"
-    return number(value, _places(metric), signed=True)
+    factor, places = _scale(metric)
+    return number(factor * value, places, signed=True) + (" points" if factor == 100 else "")
 
 
 def interval_text(difference: PairedDifference, metric: Metric) -> str:
     """The interval of a difference; empty if there is none."""
     if difference.low is None or difference.high is None:
         return ""
-    factor, places = (100, 1) if metric.number_format.endswith("%}") else (1, _places(metric))
-    ends = (number(factor * end, places, signed=True) for end in (difference.low, difference.high))
-    return " to ".join(ends)
+    factor, places = _scale(metric)
+    return " to ".join(number(factor * end, places, signed=True) for end in (difference.low, difference.high))
 
 
-def _places(metric: Metric) -> int | None:
-    """The decimals of a metric with a fixed number of them."""
+def _scale(metric: Metric) -> tuple[int, int | None]:
+    """The factor and the decimals with which a difference is written."""
+    if metric.number_format.endswith("%}"):
+        return 100, 1
     digits = metric.number_format.removeprefix("{:.").removesuffix("f}")
-    return int(digits) if digits.isdecimal() else None
+    return 1, int(digits) if digits.isdecimal() else None

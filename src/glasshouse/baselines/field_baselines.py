@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from glasshouse.baselines.baseline import Baseline, BaselineData, Family
+from glasshouse.baselines.baseline import Baseline, BaselineData, TaskBaselines
 from glasshouse.data.documents import Document
 from glasshouse.metrics.metric import Metric
 
@@ -68,7 +68,7 @@ class Method:
     most_work: float = np.inf
 
 
-def field_family(name: str, methods: Sequence[Method], score: Score, criteria: Sequence[Metric]) -> Family:
+def of_field(name: str, methods: Sequence[Method], score: Score, *criteria: Metric) -> TaskBaselines:
     """The baselines that predict the field `name`. The first of `criteria` that is measured chooses strengths."""
 
     def train_all(data: BaselineData) -> Iterator[Baseline]:
@@ -78,7 +78,7 @@ def field_family(name: str, methods: Sequence[Method], score: Score, criteria: S
         for method in methods:
             yield train(method, training, choice, held_out, score, criteria)
 
-    return train_all
+    return TaskBaselines(train_all, len(methods), criteria)
 
 
 def read(documents: Iterable[Document], name: str) -> Examples:

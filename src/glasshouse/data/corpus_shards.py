@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import asdict
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -97,8 +98,8 @@ class CorpusShards:
 
     def share_done(self) -> float:
         """The share of the text that is encoded."""
-        missing = sum(_part_bytes(self.parts[index]) for index in self.missing())
-        return 1 - missing / max(sum(map(_part_bytes, self.parts)), 1)
+        sizes = [sum(piece.end - piece.begin for piece in part) for part in self.parts]
+        return 1 - sum(sizes[index] for index in self.missing()) / max(sum(sizes), 1)
 
     def work_on(self, number: int, workers: int, progress: Progress = lambda what, share: None) -> int:
         """Encode parts as worker `number` (from 1) of several. Returns how many.
@@ -108,7 +109,8 @@ class CorpusShards:
         encoded = 0
         if self.finished:
             return encoded
-        for index in _own_share_first(len(self.parts), number, workers):
+        first = ((number - 1 + share) % workers for share in range(workers))
+        for index in chain.from_iterable(range(start, len(self.parts), workers) for start in first):
             with self._writing():
                 if self._part_folder(index).exists() or (self.folder / MANIFEST).is_file():
                     continue
@@ -206,17 +208,11 @@ class CorpusShards:
                         writers[split] = stack.enter_context(closing(shards.ShardWriter(temporary, split, self.tokenizer)))
                     writers[split].add(text, starts)
             finally:
-                self._refuse_changed_files()
-            facts = {}
-            for split, writer in writers.items():
-                counts, checksum = writer.finish_part()
-                facts[split] = {**counts, "checksum": checksum}
+                for path, state in zip(self.source.files, self._states, strict=True):
+                    if not path.is_file() or file_summaries.file_state(path) != state:
+                        raise DataError(f"{path} has changed while it was being encoded; repeat when it is complete")
+            facts = {split: writer.finish_part() for split, writer in writers.items()}
             atomic_files.write_json(temporary / "part.json", facts)
-
-    def _refuse_changed_files(self) -> None:
-        for path, state in zip(self.source.files, self._states, strict=True):
-            if not path.is_file() or file_summaries.file_state(path) != state:
-                raise DataError(f"{path} has changed while it was being encoded; repeat the command when it is complete")
 
     def _join(self) -> list[int]:
         """Join all parts into the shards. If parts are damaged, returns these instead."""
@@ -307,18 +303,8 @@ def is_large(source: UserText) -> bool:
     return sum(summary.bytes for summary in source.summaries.values()) > text_parts.PART_BYTES
 
 
-def _own_share_first(count: int, number: int, workers: int) -> Iterator[int]:
-    """All parts: those of this worker's share first, then those of the following workers' shares."""
-    for share in range(workers):
-        yield from range((number - 1 + share) % workers, count, workers)
-
-
 def _part_name(index: int) -> str:
     return PART_PATTERN.replace("*", f"{index:06}")
-
-
-def _part_bytes(part: TextPart) -> int:
-    return sum(piece.end - piece.begin for piece in part)
 
 
 def _read_blocks(path: Path) -> Iterator[bytes]:

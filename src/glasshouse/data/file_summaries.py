@@ -5,19 +5,19 @@ read it only once to check it, and `train` need not read 10 GB before its first 
 """
 
 import hashlib
+import json
 import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 from glasshouse.data import read_limits, text_files
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.data.text_files import FileSummary
-from glasshouse.records import atomic_files, kept_json, lock
-from glasshouse.records.kept_schema import Count
+from glasshouse.records import atomic_files, lock
 
 REMEMBERED_BYTES = 1 << 24
 """Smaller files are read each time."""
@@ -27,14 +27,6 @@ SETTLED_SECONDS = 2.0
 
 FileState = list[int]
 """Size and times of change."""
-
-
-class KeptSummary(TypedDict):
-    """A remembered summary. `file` is for people who look into the cache."""
-
-    state: list[int]
-    bytes: Count
-    digest: str
 
 
 def file_state(path: Path) -> FileState:
@@ -47,7 +39,7 @@ def is_cheap(path: Path) -> bool:
     """Whether `summarise` need not read a large file."""
     try:
         state = file_state(path)
-        return state[0] < REMEMBERED_BYTES or kept_json.read(_kept_file(path), KeptSummary)["state"] == state
+        return state[0] < REMEMBERED_BYTES or _kept(path)["state"] == state
     except (OSError, ValueError):
         return False
 
@@ -68,16 +60,22 @@ def summarise(
         return text_files.summarise(path, limits=limits, progress=progress)
     with lock.wait_for(lock_path):
         with suppress(OSError, ValueError):
-            kept = kept_json.read(kept_file, KeptSummary)
+            kept = _kept(path)
             if kept["state"] == state:
                 return FileSummary(kept["bytes"], kept["digest"])
         begun = time.time()
         summary = text_files.summarise(path, limits=limits, progress=progress)
         if begun - max(state[1:]) / 1e9 > SETTLED_SECONDS and file_state(path) == state:
+            # The name of the file is for people who look into the cache.
             facts = {"file": str(path.absolute()), "state": state, "bytes": summary.bytes, "digest": summary.digest}
             with suppress(OSError):
                 atomic_files.write_json(kept_file, facts)
         return summary
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads(_kept_file(path).read_text())
+    return kept
 
 
 def _kept_file(path: Path) -> Path:

@@ -74,31 +74,26 @@ def expand(names: Iterable[str]) -> list[Path]:
         path = user_paths.expand(name)
         if path.is_dir():
             found = data_files(path)
-            if not found:
-                raise DataError(
-                    f"{path} has no file of text or rows; name files, or put into it files that end in "
-                    f"{', '.join((*TEXT_SUFFIXES[:2], *reading.READERS))}"
-                )
-            files += found
+            remedy = f"name files, or put into it files that end in {', '.join((*TEXT_SUFFIXES[:2], *reading.READERS))}"
         elif not path.exists() and glob.has_magic(str(path)):
             matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
             found = [file for match in matches for file in (data_files(match) if match.is_dir() else [match])]
-            if not found:
-                raise DataError(f"no file matches {name}; correct the pattern")
-            files += found
+            remedy = "correct the pattern"
         else:
-            files.append(path)
+            found = [path]
+        if not found:
+            raise DataError(f"{path} has no file of text or rows; {remedy}")
+        files += found
     return list(dict.fromkeys(files))
 
 
 def data_files(folder: Path, suffixes: Sequence[str] = ()) -> list[Path]:
     """The data files in a folder and the folders within it, in a fixed order. Hidden ones are left out."""
-    found = []
+    found: list[Path] = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [
-            path for name in sorted(names) if not name.startswith(".") and _is_data(path := Path(parent, name), suffixes)
-        ]
+        shown = (Path(parent, name) for name in sorted(names) if not name.startswith("."))
+        found += [path for path in shown if _is_data(path, suffixes)]
     return found
 
 

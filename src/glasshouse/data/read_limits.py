@@ -4,6 +4,7 @@ Every limit is checked while a file is read, before the part beyond it is kept. 
 read in chunks may have any size; only what must be in memory at once is limited.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,46 +45,41 @@ class ReadLimits:
         limits = cls()
         for text in (part.strip() for one in raised for part in one.split(",") if part.strip()):
             name, _, value = text.partition("=")
-            if name not in LARGEST or not (value.isascii() and value.isdecimal()) or len(value) > 9 or int(value) < 1:
-                raise SpecError(
-                    f"{where}: {text[:60]!r} raises no limit; write a name and a number, as in {where}=classes=50000; the "
-                    f"names are {', '.join(LARGEST)}"
-                )
-            if int(value) > LARGEST[name]:
-                raise SpecError(f"{where}: {name}={value} is above the maximum; choose {LARGEST[name]} or less")
+            if name not in LARGEST or not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= LARGEST[name]:
+                most = ", ".join(f"{name} up to {largest}" for name, largest in LARGEST.items())
+                raise SpecError(f"{where}: {text[:60]!r} raises no limit; write one as in classes=50000 ({most})")
             limits = replace(limits, **{name: int(value)})
         return limits
 
     def check_expansion(self, path: Path, stored: int, expanded: int) -> None:
         """Refuse a compressed file that is far larger than its stored bytes. `stored` bytes were read so far."""
         if expanded > FREE_EXPANSION + self.expansion * stored:
-            far = f"{path} expands from {stored:,} bytes to more than {expanded:,}"
-            rule = f"a compressed file may expand to {self.expansion} times its size"
-            raise self._beyond("expansion", f"{far}, and {rule}", "choose another file, or decompress it yourself")
+            problem = (
+                f"{path} expands from {stored:,} bytes to more than {expanded:,}, and a compressed file may expand to "
+                f"{self.expansion} times its size"
+            )
+            raise self._beyond("expansion", problem, "choose another file, or decompress it yourself")
 
     def check_line(self, characters: int, place: str) -> None:
         """Refuse a line that is too long. `place` names it."""
         if characters > self.line * MEGABYTE:
-            long = f"{place} has more than {self.line} million characters"
-            raise self._beyond("line", long, "divide it into several lines", LineTooLong)
+            problem = f"{place} has more than {self.line} million characters"
+            raise self._beyond("line", problem, "divide it into several lines", LineTooLong)
 
     def check_columns(self, count: int, path: Path) -> None:
-        """Refuse a table with too many columns."""
         if count > self.columns:
-            wide = f"{path} has {count:,} columns, and a table may have {self.columns:,}"
-            raise self._beyond("columns", wide, "leave out those that you do not need")
+            problem = f"{path} has {count:,} columns, and a table may have {self.columns:,}"
+            raise self._beyond("columns", problem, "leave out those that you do not need")
 
     def check_classes(self, count: int, place: str) -> None:
-        """Refuse more classes than a classifier may have."""
         if count > self.classes:
-            many = f"{place}: there are more than {self.classes:,} different labels"
-            raise self._beyond("classes", many, "check the column of the labels")
+            problem = f"{place}: there are more than {self.classes:,} different labels"
+            raise self._beyond("classes", problem, "check the column of the labels")
 
     def check_table(self, size: int, path: Path) -> None:
-        """Refuse a table whose rows need too much memory. `size` is in bytes."""
+        """Refuse a table whose rows, which are kept in memory, need too much of it. `size` is in bytes."""
         if size > self.table * MEGABYTE:
-            large = f"{path} needs more than {self.table:,} megabytes of memory, and the rows of a table are kept in memory"
-            raise self._beyond("table", large, "use a part of it")
+            raise self._beyond("table", f"{path} needs more than {self.table:,} megabytes of memory", "use a part of it")
 
     def check_nesting(self, value: Any, text: str, place: str) -> None:
         """Refuse a JSON value that is nested too deeply. `text` is what it was read from."""
@@ -102,9 +98,8 @@ class ReadLimits:
                 raise self.too_deep(place)
 
     def too_deep(self, place: str) -> LimitExceeded:
-        """The error for a JSON value that is nested too deeply."""
-        deep = f"{place} has values that are nested deeper than {self.nesting} levels"
-        return self._beyond("nesting", deep, "flatten them")
+        problem = f"{place} has values that are nested deeper than {self.nesting} levels"
+        return self._beyond("nesting", problem, "flatten them")
 
     def kept(self, rows: Iterable[Kept], path: Path) -> Iterator[Kept]:
         """Rows that will be kept in memory, up to the limit of a table."""

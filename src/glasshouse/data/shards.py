@@ -195,19 +195,18 @@ class ShardWriter:
         if self.tokenizer.unknown is not None:
             self.unknown += int(np.count_nonzero(ids == self.tokenizer.unknown))
 
-    def finish_part(self) -> tuple[dict[str, int], str]:
-        """Write the starts, and leave the last document open: the next part may continue it. Returns counts and a digest."""
+    def finish_part(self) -> dict[str, Any]:
+        """Write the starts, and leave the last document open: the next part may continue it. Returns the counts."""
         raw = np.array(self.starts, dtype="<i8").tobytes()
         (self.folder / f"{self.split}.starts").write_bytes(raw)
         self._digest.update(raw)
         self.close()
         counts = {name: getattr(self, name) for name in ("tokens", "bytes", "words", "unknown")}
-        return {"documents": len(self.starts), **counts}, self._digest.hexdigest()
+        return {"documents": len(self.starts), **counts, "checksum": self._digest.hexdigest()}
 
     def finish(self) -> Shard:
         """End the last document, write the starts and the counts, and open the shard."""
-        counts, _ = self.finish_part()
-        return complete(self.folder, self.split, self.tokenizer, counts)
+        return complete(self.folder, self.split, self.tokenizer, self.finish_part())
 
     def close(self) -> None:
         """Close the token file."""
@@ -233,7 +232,7 @@ def write(
         return writer.finish()
 
 
-def complete(folder: Path, split: str, tokenizer: Tokenizer, counts: Mapping[str, int]) -> Shard:
+def complete(folder: Path, split: str, tokenizer: Tokenizer, counts: Mapping[str, Any]) -> Shard:
     """End the last document of a shard whose tokens and starts are written, and write its counts."""
     total, separator = counts["tokens"], separator_tokens(tokenizer)
     if counts["documents"]:

@@ -4,6 +4,8 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from glasshouse.data.documents import SPLITS
 from glasshouse.specs.errors import DataError, Remedy
 
@@ -16,14 +18,16 @@ def assign_splits(texts: Iterable[str], validation: float, test: float) -> dict[
     The texts are ordered by a digest and divided by the given shares. Equal texts are therefore always in the same split.
     """
     ordered = sorted(set(texts), key=_digest)
-    held_out = [max(1, round(len(ordered) * share)) if share else 0 for share in (validation, test)]
-    if sum(held_out) >= len(ordered):
-        raise DataError(
-            f"{len(ordered)} distinct texts are too few to hold some out", remedies=["add more texts", HOLD_NONE_OUT]
-        )
-    train = len(ordered) - sum(held_out)
-    boundaries = (train, train + held_out[0])
-    return {text: SPLITS[(index >= boundaries[0]) + (index >= boundaries[1])] for index, text in enumerate(ordered)}
+    sizes = split_sizes(len(ordered), validation, test)
+    return dict(zip(ordered, np.repeat(SPLITS, sizes).tolist(), strict=True))
+
+
+def split_sizes(count: int, validation: float, test: float) -> list[int]:
+    """How many of so many distinct texts are in each split. A split with a share has at least one."""
+    held_out = [max(1, round(count * share)) if share else 0 for share in (validation, test)]
+    if sum(held_out) >= count:
+        raise DataError(f"{count} distinct texts are too few to hold some out", remedies=["add more texts", HOLD_NONE_OUT])
+    return [count - sum(held_out), *held_out]
 
 
 def split_by_digest(text: str, held_out: Mapping[str, int], whole: int) -> str:

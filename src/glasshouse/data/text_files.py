@@ -65,8 +65,7 @@ def summarise(
         digest.update(raw)
         total += len(raw)
         progress(total)
-    if total == 0:
-        raise _empty(path)
+    _refuse_empty(path, total)
     return FileSummary(total, digest.hexdigest())
 
 
@@ -78,8 +77,12 @@ def raw_digest(path: Path) -> str:
 
 def check_beginning(path: Path) -> None:
     """Refuse a file that is missing, empty or not text. Only its beginning is read."""
-    if next(read_chunks(path), None) is None:
-        raise _empty(path)
+    _refuse_empty(path, len(next(read_chunks(path), "")))
+
+
+def _refuse_empty(path: Path, size: int) -> None:
+    if not size:
+        raise DataError(f"{path} is empty; choose a file that contains text")
 
 
 def read_chunks(path: Path, encoding: str = "", limits: ReadLimits = read_limits.DEFAULT) -> Iterator[str]:
@@ -244,10 +247,6 @@ def refuse_spreadsheet(path: Path) -> None:
             f"{path} is a spreadsheet; save it as {path.stem}.csv (in Excel or LibreOffice: File, Save as, CSV UTF-8; in "
             f"Python: pandas.read_excel({path.name!r}).to_csv('{path.stem}.csv', index=False))"
         )
-
-
-def _empty(path: Path) -> DataError:
-    return DataError(f"{path} is empty; choose a file that contains text")
 
 
 def _open_raw(path: Path) -> io.BufferedReader:

@@ -44,12 +44,10 @@ class Split:
 
 
 def all_data_sets() -> list[DataSet]:
-    """All data sets."""
     return [find_data_set(name) for name in catalogue.names("source")]
 
 
 def find_data_set(name: str) -> DataSet:
-    """One data set by name."""
     source = _source_class(name)
     present, availability, command = True, source.availability, ""
     if issubclass(source, PublishedSource):
@@ -104,17 +102,15 @@ def _excerpt(documents: list[Document]) -> str:
     first = documents[0] if documents else Document("")
     if len(first.text) > EXCERPT_LINE and not first.fields.keys() & {"label", "target"}:
         return first.text[:EXCERPT_CHARACTERS]
-    return "\n".join(map(_row, documents))
+    rows = []
+    for document in documents:
+        label = f"{document.fields['label']}: " if "label" in document.fields else ""
+        target = f" → {_shortened(document.fields['target'])}" if "target" in document.fields else ""
+        rows.append(f"{label}{_shortened(document.text)}{target}")
+    return "\n".join(rows)
 
 
-def _row(document: Document) -> str:
-    text = _shorten(document.text)
-    if "target" in document.fields:
-        return f"{text} → {_shorten(document.fields['target'])}"
-    return f"{document.fields['label']}: {text}" if "label" in document.fields else text
-
-
-def _shorten(text: str) -> str:
+def _shortened(text: str) -> str:
     """A text on one line. The middle of a long text is omitted, since its end may be a question."""
     line = " / ".join(text.splitlines())
     if len(line) <= EXCERPT_LINE:

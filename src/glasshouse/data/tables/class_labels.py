@@ -126,19 +126,14 @@ def split_remarks(train: Sequence[str], validation: Sequence[str]) -> list[str]:
     """Warnings of classes with few training rows, or with none in validation. `remarks` tells classes with a single row."""
     learnt, tested = Counter(train), Counter(validation)
     classes = sorted(label for label in learnt | tested if learnt[label] + tested[label] > 1)
+    total = len(learnt | tested)
     said = []
-    if few := [label for label in classes if learnt[label] < FEW_TRAINING_ROWS]:
-        named = _listed([f"{label!r} ({learnt[label]})" for label in few])
-        said.append(
-            f"warning: {len(few)} of {len(learnt | tested)} classes have fewer than {FEW_TRAINING_ROWS} training rows: "
-            f"{named}; they are hardly learnt"
-        )
-    if validation and (absent := [label for label in classes if not tested[label]]):
-        named = _listed([repr(label) for label in absent])
-        said.append(
-            f"warning: {len(absent)} of {len(learnt | tested)} classes have no row in validation: {named}; "
-            "data.stratify=true gives every split its share, if there are enough rows"
-        )
+    if few := [f"{label!r} ({learnt[label]})" for label in classes if learnt[label] < FEW_TRAINING_ROWS]:
+        rule = f"have fewer than {FEW_TRAINING_ROWS} training rows"
+        said.append(f"warning: {len(few)} of {total} classes {rule}: {_listed(few)}; they are hardly learnt")
+    if validation and (absent := [repr(label) for label in classes if not tested[label]]):
+        remedy = "data.stratify=true gives every split its share, if there are enough rows"
+        said.append(f"warning: {len(absent)} of {total} classes have no row in validation: {_listed(absent)}; {remedy}")
     return said
 
 

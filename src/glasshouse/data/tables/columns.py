@@ -52,6 +52,10 @@ class ColumnRequest:
     setting: str = ""
     is_named: bool = False
 
+    @property
+    def choice(self) -> Remedy:
+        return Remedy(self.setting, "NAME", "set the column by name or number:")
+
 
 # Role -> the setting of a data spec that names the column, and what its cells are.
 ROLES = {
@@ -157,7 +161,14 @@ def _by_content(table: DataTable, requests: Sequence[ColumnRequest], number: int
     all_fit = all(fits(table, index, requests[other].kind) for other, index in in_order.items())
     if len(free) == len(missing) and (all_fit or not table.named):
         return in_order[number]
-    raise _ambiguous(table, request, fitting) if len(fitting) > 1 else _missing(table, request)
+    if len(fitting) < 2:
+        raise _missing(table, request)
+    cells = {index: table.column(index) for index in fitting}
+    candidates = (f"{table.names[index]} ({len(set(of))} values, such as {of[0][:30]!r})" for index, of in cells.items())
+    raise AmbiguousColumn(
+        f"{table.path}: several columns could be the {request.role}: {', '.join(candidates)}",
+        remedies=[request.choice, "leave the others out of the file"],
+    )
 
 
 def _longest(table: DataTable, fitting: Sequence[int]) -> int | None:
@@ -187,14 +198,10 @@ def fits(table: DataTable, index: int, kind: str) -> bool:
     if kind == "category":
         most = max(len(cells) // MIN_ROWS_PER_VALUE, min(MAX_FEW_VALUES, len(cells) - 1))
         return 1 < len(set(cells)) <= most
-    if kind == "row number":
-        return _numbers_the_rows(table.names[index], cells)
-    if kind == "number":
-        return (
-            number_columns.looks_like_numbers(cells)
-            and len(set(cells)) > 1
-            and not _numbers_the_rows(table.names[index], cells)
-        )
+    if kind in ("row number", "number"):
+        if _numbers_the_rows(table.names[index], cells):
+            return kind == "row number"
+        return kind == "number" and len(set(cells)) > 1 and number_columns.looks_like_numbers(cells)
     if kind == "list":
         return class_labels.are_lists(cells)
     named_pictures = sum(text.lower().endswith(PICTURE_SUFFIXES) for text in cells) >= MOST_PICTURES * len(cells)
@@ -218,20 +225,5 @@ def _missing(table: DataTable, request: ColumnRequest) -> DataError:
     rename = f"make it column {name} of the file" if name.isdecimal() else f"call that column {name!r} in the file"
     return DataError(
         f"{table.path} has no column {name!r} for the {request.role} (its columns: {table.listing()})",
-        remedies=[_choice(request), rename],
+        remedies=[request.choice, rename],
     )
-
-
-def _ambiguous(table: DataTable, request: ColumnRequest, fitting: Sequence[int]) -> DataError:
-    candidates = ", ".join(
-        f"{table.names[index]} ({len(set(table.column(index)))} values, such as {table.column(index)[0][:30]!r})"
-        for index in fitting
-    )
-    return AmbiguousColumn(
-        f"{table.path}: several columns could be the {request.role}: {candidates}",
-        remedies=[_choice(request), "leave the others out of the file"],
-    )
-
-
-def _choice(request: ColumnRequest) -> Remedy:
-    return Remedy(request.setting, "NAME", "set the column by name or number:")

@@ -32,8 +32,10 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     """A file of delimited text as a table. `tabs` says that its name promises tabs."""
     lines = [line for (line,) in sample_of((line,) for line in text_files.read_lines(path, form.encoding, form.limits))]
     delimiter = DELIMITERS.get(form.delimiter) or ("\t" if tabs else _find_delimiter(lines))
-    # Texts in tab-separated files often have quotation marks of their own.
-    plain = delimiter == "\t" and form.delimiter == "auto" and not _is_quoted(lines)
+    # Texts in tab-separated files often have quotation marks of their own: fields are quoted if none only begins with one.
+    fields = [field for line in lines for field in line.rstrip("\r").split("\t") if field.startswith('"')]
+    quoted = bool(fields) and all(_QUOTED.fullmatch(field) for field in fields)
+    plain = delimiter == "\t" and form.delimiter == "auto" and not quoted
     parse = partial(_split_lines if plain else _parse_quoted, path, delimiter, form)
     first_rows = sample_of(row for _, row in parse())
     if not first_rows:
@@ -51,7 +53,12 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     width = len(first_rows[0]) if header else Counter(map(len, first_rows)).most_common(1)[0][0]
     if width < 2 and tabs:
         raise wrong_line(path, 1, "has no tab; every line must have at least two columns")
-    names = _unique_names(first_rows[0]) if header else tuple(map(str, range(1, width + 1)))
+    # An empty name is the number of its column; that of the first is for numbers of rows.
+    names = tuple(map(str, range(1, width + 1)))
+    if header:
+        names = tuple(text or str(number) for number, text in enumerate(first_rows[0], 1))
+        if not first_rows[0][0] and ROW_NUMBERS not in names:
+            names = (ROW_NUMBERS, *names[1:])
     if header and len(first_rows) == 1:
         raise DataError(
             f"{path} has no rows: its only line is taken for a header ({', '.join(names)})",
@@ -68,14 +75,6 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     return DataTable(path, names, rows, named=header, remarks=tuple(remarks), has_lines=True)
 
 
-def _unique_names(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns. An empty name is the number of its column; that of the first is for numbers of rows."""
-    names = [text or str(number) for number, text in enumerate(cells, 1)]
-    if not cells[0] and ROW_NUMBERS not in names:
-        names[0] = ROW_NUMBERS
-    return tuple(names)
-
-
 def _find_delimiter(lines: Sequence[str]) -> str:
     """The delimiter that gives the most lines the same number of columns, more than one of them."""
 
@@ -88,12 +87,6 @@ def _find_delimiter(lines: Sequence[str]) -> str:
         return (count / len(rows) if width > 1 else 0.0), width
 
     return max(DELIMITERS.values(), key=lambda delimiter: (*evenness(delimiter), delimiter == ","))
-
-
-def _is_quoted(lines: Sequence[str]) -> bool:
-    """Whether fields are quoted as in CSV: some field is in quotation marks, and none only begins with one."""
-    fields = [field for line in lines for field in line.rstrip("\r").split("\t") if field.startswith('"')]
-    return bool(fields) and all(_QUOTED.fullmatch(field) for field in fields)
 
 
 def _split_lines(path: Path, delimiter: str, form: TableFormat) -> Iterator[tuple[int, Row]]:

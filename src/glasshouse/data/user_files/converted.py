@@ -46,21 +46,18 @@ def has_rows(path: Path) -> bool:
 
 def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
     """The converted file in the cache, and remarks. It is made anew when the file or its settings change."""
-    is_row_file = has_rows(path)
-    settings: list[Any] = [FORMAT, data.field, data.delimiter, data.header] if is_row_file else [FORMAT]
-    settings += [data.encoding] if data.encoding else []
-    key = hashlib.blake2b(json.dumps(settings).encode(), digest_size=12)
-    key.update(text_files.raw_digest(path).encode())
-    key.update(text_files.suffix(path).encode())
-    has_lines = is_row_file or text_files.suffix(path) in JSON_LINES
-    output = cache_folder() / "converted" / f"{key.hexdigest()}{'.jsonl' if has_lines else '.txt'}"
-    remarks: list[str] = []
-    if is_row_file:
+    suffix, remarks = text_files.suffix(path), list[str]()
+    settings: list[Any] = [FORMAT, *([data.encoding] if data.encoding else [])]
+    if has_rows(path):
+        settings[1:1] = [data.field, data.delimiter, data.header]
         lines, remarks = _rows(path, data)
-    elif text_files.suffix(path) in DOCUMENTS:
+    elif suffix in DOCUMENTS:
         lines = _document(path, data)
     else:
         lines = text_files.read_chunks(path, data.encoding, ReadLimits.of(data.limits))
+    key = hashlib.blake2b(f"{json.dumps(settings)}{text_files.raw_digest(path)}{suffix}".encode(), digest_size=12)
+    ending = ".jsonl" if has_rows(path) or suffix in JSON_LINES else ".txt"
+    output = cache_folder() / "converted" / f"{key.hexdigest()}{ending}"
     if not output.exists():
         with writing(f"the text of {path}", output):
             output.parent.mkdir(parents=True, exist_ok=True)

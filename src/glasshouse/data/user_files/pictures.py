@@ -30,6 +30,7 @@ COLUMNS = (
     ColumnRequest("caption", "caption"),
 )
 PICTURES = columns.PICTURE_SUFFIXES
+RULE = "write a picture's path, a tab and a caption on each line of a .tsv file"
 
 
 class UserPictures(Source):
@@ -70,10 +71,7 @@ class UserPictures(Source):
         rows = {split: [row for name in names for row in self._read(name)] for split, names in self.names.by_split()}
         complete = {split: [(path, text) for path, text in pairs if path.name and text] for split, pairs in rows.items()}
         if not complete["train"]:
-            raise DataError(
-                f"{', '.join(self.names.train)}: no row has both a picture and a caption; "
-                "write a picture's path, a tab and a caption on each line of a .tsv file"
-            )
+            raise DataError(f"{', '.join(self.names.train)}: no row has both a picture and a caption; {RULE}")
         count, total = (sum(map(len, pairs.values())) for pairs in (complete, rows))
         if count < total:
             self._remarks.append(f"{total - count} of {total} lines have no picture or no caption and are skipped")
@@ -96,10 +94,7 @@ class UserPictures(Source):
             return
         for file in input_files.expand([name]):
             if not reading.is_table(file):
-                raise DataError(
-                    f"{file} must be a folder of pictures, or a table such as .tsv to be read as captioned pictures, "
-                    "with a picture's path, a tab and a caption on each line"
-                )
+                raise DataError(f"{file} is neither a folder of pictures nor a table; {RULE}")
             yield from self._table_rows(file)
 
     def _table_rows(self, file: Path) -> Iterator[tuple[Path, str]]:
@@ -115,10 +110,8 @@ class UserPictures(Source):
         if not pictures:
             raise DataError(f"{folder} has no pictures ({', '.join(PICTURES)}); choose another folder")
         beside = [path.with_suffix(".txt").is_file() for path in pictures]
-        if any(beside):
-            self._remarks.append(f"captions of pictures in {folder.name} are in the .txt files beside them")
-        else:
-            self._remarks.append(f"captions of pictures in {folder.name} are the names of their folders")
+        place = "in the .txt files beside them" if any(beside) else "the names of their folders"
+        self._remarks.append(f"captions of pictures in {folder.name} are {place}")
         for path, has_text in zip(pictures, beside, strict=True):
             if any(beside):
                 caption = reading.read_cell(path.with_suffix(".txt"), self.form) if has_text else ""

@@ -11,7 +11,7 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -157,17 +157,9 @@ class UserText(Source):
                 f"{names}: no line has any text in the field {self.field!r}",
                 remedies=["check the file", Remedy("data.field", "NAME")],
             )
-        held_out = [max(1, round(len(unique) * share)) if share else 0 for share in self.shares[1:]]
-        if sum(held_out) >= len(unique):
-            raise DataError(
-                f"{len(unique)} distinct documents are too few to hold some out",
-                remedies=["add more documents", splits.HOLD_NONE_OUT],
-            )
-        boundaries = [0]
-        for count in (len(unique) - sum(held_out), held_out[0], held_out[1]):
-            position = (boundaries[-1] and int(np.searchsorted(unique, boundaries[-1]))) + count
-            boundaries.append(int(unique[position]) if position < len(unique) else 1 << 64)
-        return list(pairwise(boundaries))
+        ends = accumulate(splits.split_sizes(len(unique), *self.shares[1:]))
+        boundaries = (int(unique[end]) if end < len(unique) else 1 << 64 for end in ends)
+        return list(pairwise((0, *boundaries)))
 
 
 def is_json_lines(path: Path) -> bool:
