@@ -51,7 +51,6 @@ class BaselineResult:
     differences: Sequence[PairedDifference] = ()
 
     def difference(self, metric: str) -> PairedDifference | None:
-        """The difference in a metric, if both were measured."""
         return next((difference for difference in self.differences if difference.metric == metric), None)
 
     def verdict(self, metric: Metric) -> str:
@@ -93,7 +92,6 @@ class BaselineResults:
         return self._top(metric, lambda baseline: baseline.validation if on_validation else baseline.metrics)
 
     def _chosen_on_validation(self, metric: Metric) -> bool:
-        """Whether all trained baselines were measured on the validation split."""
         return all(metric.name in baseline.validation for baseline in self._trained(metric))
 
     def _trained(self, metric: Metric) -> list[BaselineResult]:
@@ -166,7 +164,6 @@ class BaselineResults:
         return BaselineTable(columns, tuple(rows), len(measured) + 2)
 
     def write(self, file: Path) -> None:
-        """Write the results as JSON."""
         atomic_files.write_json(file, asdict(self))
 
 
@@ -236,7 +233,6 @@ def interval_text(difference: PairedDifference, metric: Metric) -> str:
 
 
 def _scale(metric: Metric) -> tuple[int, int | None]:
-    """The factor and the decimals with which a difference is written."""
     if metric.number_format.endswith("%}"):
         return 100, 1
     digits = metric.number_format.removeprefix("{:.").removesuffix("f}")

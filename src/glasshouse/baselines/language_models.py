@@ -40,7 +40,6 @@ def language_models(data: BaselineData) -> Iterator[Baseline]:
 
 
 def best_ngram_model(data: BaselineData) -> Iterator[Baseline]:
-    """The model of the best order."""
     training, held_out = data.prepared.splits["train"], data.prepared.splits[data.held_out]
     if held_out.tokens_count > MOST_HELD_OUT_TOKENS:
         yield Baseline(NAME, TITLE, note=f"not computed: {held_out.tokens_count:,} tokens would take minutes")

@@ -40,7 +40,6 @@ Featurise = Callable[[Sequence[str]], SparseFeatures]
 
 
 def word_counts(training: Sequence[str]) -> SparseFeatures:
-    """How often each word occurs."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     return SparseFeatures(CountVectorizer(token_pattern=WORD, max_features=MOST_FEATURES), training)
@@ -169,7 +168,6 @@ def score_label_sets(truth: Sequence[str], predictions: Sequence[str]) -> tuple[
 
 
 def membership(fields: Sequence[str], names: Sequence[str]) -> np.ndarray:
-    """Whether each text (row) has each label (column)."""
     number = {name: index for index, name in enumerate(names)}
     table = np.zeros((len(fields), len(names)), bool)
     for row, field in enumerate(fields):

@@ -39,7 +39,6 @@ class BatchStages:
         return len(self._stages)
 
     def at(self, step: int) -> Stage:
-        """The stage of a step."""
         return next(stage for stage in reversed(self._stages) if stage.first <= step)
 
     def sequences_before(self, step: int) -> int:
@@ -49,12 +48,10 @@ class BatchStages:
 
 
 def constant(batch: int) -> BatchStages:
-    """Batches of one size."""
     return BatchStages([Stage(0, 1, batch)])
 
 
 def stages_of(training: TrainingSpec, steps: int) -> BatchStages:
-    """The stages of a training of so many steps."""
     ends = {round(share * steps * part) for share in (training.batch_warmup, training.window_warmup) for part in (0.5, 1.0)}
     firsts = sorted({0} | {end for end in ends if end < steps})
     stages: list[Stage] = []

@@ -56,7 +56,6 @@ class BatchOrder:
         self.pool, self.pool_rows = -1, (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def __call__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """(epochs, examples) of a step."""
         if step // POOL != self.pool:
             # Call overhead dominates: selecting many batches costs hardly more than selecting one.
             self.pool = step // POOL

@@ -198,7 +198,6 @@ class CorpusShards:
         return self.work_folder / f".{_part_name(index)}.lock"
 
     def _encode(self, index: int) -> None:
-        """Encode a part into its folder."""
         plan = self._plan
         with suppress(FileExistsError), atomic_files.folder(self._part_folder(index)) as temporary, ExitStack() as stack:
             writers: dict[str, shards.ShardWriter] = {}
@@ -299,7 +298,6 @@ def work_folder(folder: Path) -> Path:
 
 
 def is_large(source: UserText) -> bool:
-    """Whether a text has more than one part."""
     return sum(summary.bytes for summary in source.summaries.values()) > text_parts.PART_BYTES
 
 

@@ -85,8 +85,9 @@ def suggest_task(data: DataSpec) -> str:
 
 
 def _task_of_table(table: DataTable, data: DataSpec) -> str:
-    """The task whose columns a table has."""
-    if _has_pictures(table):
+    # One column names pictures and another has their captions. Further texts are for other tasks.
+    kinds = [[columns.fits(table, index, kind) for index in range(len(table.names))] for kind in ("picture", "text")]
+    if all(sum(of_kind) == 1 for of_kind in kinds):
         return "match"
     # A list has few values too, and a number of stars is a class as well as a number.
     for task, role in (("tag", "tags"), ("multi-label", "labels"), ("classify", "label")):
@@ -126,13 +127,6 @@ def _has(table: DataTable, data: DataSpec, role: str) -> bool:
     return columns.fits(table, found.indices[role == "target"], wanted.kind)
 
 
-def _has_pictures(table: DataTable) -> bool:
-    """Whether one column names pictures and another has their captions. Further texts are for other tasks."""
-    pictures = [index for index in range(len(table.names)) if columns.fits(table, index, "picture")]
-    texts = [index for index in range(len(table.names)) if columns.fits(table, index, "text")]
-    return len(pictures) == 1 and len(texts) == 1
-
-
 def _is_tagged(table: DataTable) -> bool:
     """Whether two columns have lists of the same length in every row."""
     for row in islice(table.sample, 50):
@@ -153,7 +147,14 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
     return DataLook(
         files=tuple(str(path) for path in names),
         columns=_columns(reading.read(first, TableFormat.of(data))) if is_table else (),
-        splits=tuple(_split(split, documents.get(split), source) for split in SPLITS),
+        splits=tuple(
+            SplitLook(
+                split,
+                sum(not document.continues for document in documents.get(split) or source.documents(split)),
+                source.bytes(split),
+            )
+            for split in SPLITS
+        ),
         classes=_classes(rows, wanted),
         words=_lengths(texts) if wanted else {},
         repeated=len(texts) - len(set(texts)) if wanted else 0,
@@ -187,12 +188,6 @@ def _columns(table: DataTable) -> tuple[ColumnLook, ...]:
     return tuple(looks)
 
 
-def _split(name: str, documents: Sequence[Document] | None, source: Source) -> SplitLook:
-    if documents is None:
-        return SplitLook(name, sum(not document.continues for document in source.documents(name)), source.bytes(name))
-    return SplitLook(name, len(documents), sum(len(document.text.encode()) for document in documents))
-
-
 def _classes(rows: Sequence[Document], wanted: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     counts: Counter[str] = Counter()
     for document in rows:
@@ -212,18 +207,15 @@ def _lengths(texts: Sequence[str]) -> dict[float, float]:
 
 def _examples(rows: Sequence[Document], wanted: tuple[str, ...]) -> Iterable[tuple[str, str]]:
     """Rows from the whole of the data, each with what the task is to find."""
-    step = max(len(rows) // EXAMPLES, 1)
-    for document in rows[::step][:EXAMPLES]:
+    for document in rows[:: max(len(rows) // EXAMPLES, 1)][:EXAMPLES]:
         fields = [document.fields[name] for name in wanted if name in document.fields]
         yield " · ".join(_short(field, 40) for field in fields), _short(document.text)
 
 
 def _excerpts(source: Source) -> list[str]:
     """The first lines of documents, a few of each."""
-    lines = []
-    for document in islice(source.documents("train"), 200):
-        lines += [line.strip() for line in document.text[:20_000].split("\n") if line.strip()][:50]
-    return [_short(line) for line in lines]
+    texts = (document.text[:20_000].split("\n") for document in islice(source.documents("train"), 200))
+    return [_short(line) for lines in texts for line in list(filter(str.strip, lines))[:50]]
 
 
 def _short(text: str, length: int = EXAMPLE_LENGTH) -> str:

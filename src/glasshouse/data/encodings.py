@@ -32,11 +32,8 @@ def checked(name: str) -> str:
         "".encode(codec.name)  # refuses codecs that are not for text
         return codec.name
     except LookupError:
-        raise DataError(
-            ("is no encoding of text; use one such as utf-8, utf-16, latin-1, cp1252, shift_jis, euc_jp, gb18030 or cp1251"),
-            "data.encoding",
-            name,
-        ) from None
+        known = "utf-8, utf-16, latin-1, cp1252, shift_jis, euc_jp, gb18030 or cp1251"
+        raise DataError(f"is no encoding of text; use one such as {known}", "data.encoding", name) from None
 
 
 def of_beginning(raw: bytes, named: str = "") -> str:

@@ -79,6 +79,5 @@ def _kept(path: Path) -> dict[str, Any]:
 
 
 def _kept_file(path: Path) -> Path:
-    """Where the summary of a file is remembered."""
     name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=12).hexdigest()
     return cache_folder() / "summaries" / f"{name}.json"

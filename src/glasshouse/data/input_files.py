@@ -37,11 +37,9 @@ class InputFiles:
         return (0.0 if self.validation else data.validation), (0.0 if self.test else data.test)
 
     def by_split(self) -> list[tuple[str, tuple[str, ...]]]:
-        """(split, names) of each split that has files."""
         return [(split, names) for split in SPLITS if (names := getattr(self, split))]
 
     def paths(self) -> list[Path]:
-        """The files of all splits."""
         return [path for _, names in self.by_split() for path in expand(names)]
 
 

@@ -152,7 +152,6 @@ class _Preparation:
         return cache_folder() / "tokenizers" / key / "tokenizer.json"
 
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer from its file, from the cache, or trained."""
         data = self.data
         if data.tokenizer_file:
             return tokenizers.load(data.tokenizer_file)
@@ -174,7 +173,6 @@ class _Preparation:
         return tokenizers.load(path)
 
     def corpus(self, source: UserText, tokenizer: Tokenizer, output: Path | None = None) -> CorpusShards:
-        """The shards of the user's own text, to be made part by part."""
         folder = output or self._folder(tokenizer)
         settings = prepared_folder.settings_of(self.data, self.specials)
         return CorpusShards(source, tokenizer, folder, settings, cached=output is None)

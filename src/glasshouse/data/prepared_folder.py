@@ -38,7 +38,6 @@ class CorpusManifest(TypedDict):
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder of prepared text."""
     try:
         manifest: dict[str, Any] = kept_json.read(folder / MANIFEST, dict[str, Any])
         if isinstance(format := manifest.get("format"), int) and format > FORMAT:
@@ -82,15 +81,13 @@ def check(
     own = tokenizers.load(folder / TOKENIZER)
     if tokenizer is None and data.tokenizer_file:
         tokenizer = tokenizers.load(data.tokenizer_file)
+    use_own = f"use data.tokenizer_file={folder / TOKENIZER}"
     if tokenizer is not None:
         if tokenizer.digest() != own.digest():
-            raise DataError(
-                f"{folder} was prepared with another tokenizer than that of this run; "
-                f"use data.tokenizer_file={folder / TOKENIZER}, or prepare the text again"
-            )
+            raise DataError(f"{folder} was prepared with another tokenizer; {use_own}, or prepare the text again")
         wanted = {name: wanted[name] for name in TEXT_SETTINGS}
     elif "tokenizer" not in prepared:
-        raise DataError(f"{folder} was prepared with the tokenizer of a file; set data.tokenizer_file={folder / TOKENIZER}")
+        raise DataError(f"{folder} was prepared with the tokenizer of a file; {use_own}")
     if "specials" in wanted and wanted["specials"] != prepared["specials"]:
         raise DataError(
             f"the special tokens of this task are {wanted['specials']}, and {folder} was prepared with "

@@ -61,7 +61,6 @@ class ReadLimits:
             raise self._beyond("expansion", problem, "choose another file, or decompress it yourself")
 
     def check_line(self, characters: int, place: str) -> None:
-        """Refuse a line that is too long. `place` names it."""
         if characters > self.line * MEGABYTE:
             problem = f"{place} has more than {self.line} million characters"
             raise self._beyond("line", problem, "divide it into several lines", LineTooLong)

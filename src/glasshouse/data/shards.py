@@ -209,7 +209,6 @@ class ShardWriter:
         return complete(self.folder, self.split, self.tokenizer, self.finish_part())
 
     def close(self) -> None:
-        """Close the token file."""
         self._file.close()
 
 
@@ -251,7 +250,6 @@ def complete(folder: Path, split: str, tokenizer: Tokenizer, counts: Mapping[str
 
 
 def token_dtype(tokenizer: Tokenizer) -> str:
-    """The type of a token on disk."""
     return "<u2" if tokenizer.vocabulary <= 1 << 16 else "<u4"
 
 
@@ -269,7 +267,6 @@ def count_words(text: str) -> int:
 
 
 def write_lists(folder: Path, name: str, lists: Iterable[Sequence[int]]) -> None:
-    """Write a list of numbers for each document of a shard."""
     values, starts = array("i"), array("q", [0])
     for numbers in lists:
         values.extend(numbers)

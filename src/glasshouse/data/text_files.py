@@ -190,7 +190,6 @@ def suffix(path: Path) -> str:
 
 
 def read_lines(path: Path, encoding: str = "", limits: ReadLimits = read_limits.DEFAULT) -> Iterator[str]:
-    """The lines of a file, without line endings."""
     yield from split_lines(read_chunks(path, encoding, limits), limits, str(path))
 
 
@@ -214,10 +213,8 @@ def read_parallel_lines(
         for path in (source, target)
     ]
     if len(sides[0]) != len(sides[1]):
-        raise DataError(
-            f"{source} has {len(sides[0])} lines and {target} has {len(sides[1])}, but line n of one must belong to "
-            "line n of the other; correct the files, or put the pairs into one .tsv file"
-        )
+        found = f"{source} has {len(sides[0])} lines and {target} has {len(sides[1])}"
+        raise DataError(f"{found}, but line n of both is a pair; correct them, or put the pairs into one .tsv file")
     return list(zip(*sides, strict=True))
 
 
@@ -250,7 +247,6 @@ def refuse_spreadsheet(path: Path) -> None:
 
 
 def _open_raw(path: Path) -> io.BufferedReader:
-    """A file as it is stored."""
     refuse_spreadsheet(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name the files in it")
@@ -261,7 +257,6 @@ def _open_raw(path: Path) -> io.BufferedReader:
 
 
 def _decompressed(path: Path, file: io.BufferedReader) -> IO[bytes]:
-    """The content of a file: that of a compressed one, or the file itself."""
     magic = file.read(4)
     file.seek(0)
     if magic.startswith(GZIP):
@@ -271,9 +266,7 @@ def _decompressed(path: Path, file: io.BufferedReader) -> IO[bytes]:
     try:
         import zstandard
     except ImportError:
-        raise DataError(
-            f"{path} needs zstandard to be read; install it with: pip install 'glasshouse[formats]', or decompress the file"
-        ) from None
+        raise DataError(f"{path} needs zstandard; pip install 'glasshouse[formats]', or decompress the file") from None
     return cast(IO[bytes], _ZstandardFile(file, zstandard.ZstdDecompressor()))
 
 
@@ -324,7 +317,4 @@ def _refuse_binary(path: Path, raw: bytes, offset: int) -> None:
         return
     if guess := encodings.guess(raw):
         raise UnknownEncoding(path, f"is not UTF-8 text: byte {offset + raw.index(0)} is zero", guess)
-    raise DataError(
-        f"{path} is a binary file: byte {offset + raw.index(0)} is zero; choose a file of plain text, "
-        "gzip-compressed text or JSON lines"
-    )
+    raise DataError(f"{path} is a binary file: byte {offset + raw.index(0)} is zero; choose a file of text or JSON lines")

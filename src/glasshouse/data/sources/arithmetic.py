@@ -41,7 +41,6 @@ def number_in_words(number: int) -> str:
 
 @cache
 def expressions() -> dict[str, int]:
-    """Every expression with its result."""
     results = {}
     for first in range(NUMBERS):
         for second in range(NUMBERS):
@@ -95,7 +94,6 @@ class CourseArithmetic(PublishedSource):
 
     @cached_property
     def _labels(self) -> dict[RemoteFile, dict[str, str]]:
-        """The label of each expression in each file."""
         labels: dict[RemoteFile, dict[str, str]] = {}
         for file in (TEST_FILE, TRAINING_FILE):
             path = file.locate(self.name)

@@ -110,7 +110,6 @@ class PublishedSource(Source):
         return json.dumps([*self.settings, *self.digests()])
 
     def digests(self) -> list[str]:
-        """The digest of each file."""
         return [text_files.summarise(file.locate(self.name)).digest for file in self.files]
 
     def check_columns(self, path: Path, names: Collection[str], found: Collection[str] | None) -> None:

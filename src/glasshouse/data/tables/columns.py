@@ -172,7 +172,6 @@ def _by_content(table: DataTable, requests: Sequence[ColumnRequest], number: int
 
 
 def _longest(table: DataTable, fitting: Sequence[int]) -> int | None:
-    """The column that is clearly longer than the others."""
     cells = {index: table.column(index) for index in fitting}
     lengths = {index: sum(map(len, texts)) / max(len(texts), 1) for index, texts in cells.items()}
     longest = sorted(lengths, key=lambda index: -lengths[index])
@@ -191,7 +190,6 @@ def _fewest_values(table: DataTable, fitting: Sequence[int]) -> int | None:
 
 
 def fits(table: DataTable, index: int, kind: str) -> bool:
-    """Whether the cells of a column can be of a kind."""
     cells = table.column(index)
     if not cells:
         return False

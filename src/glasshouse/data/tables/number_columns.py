@@ -35,16 +35,6 @@ _DIGITS = {
 
 
 @dataclass(frozen=True)
-class _NumberCell:
-    """A cell that may be a number: its sign, digits, exponent and unit."""
-
-    sign: str
-    digits: str
-    exponent: str
-    unit: str
-
-
-@dataclass(frozen=True)
 class NumberColumn:
     """The cells of a column as numbers. `values` are empty where there is none.
 
@@ -70,13 +60,12 @@ class NumberColumn:
 
 
 def is_missing(text: str) -> bool:
-    """Whether a cell says that there is no value."""
     return text.casefold() in PLACEHOLDERS
 
 
 def read(cells: Sequence[str], decimal: str = "auto") -> NumberColumn:
     """The cells of a column as numbers. `decimal` is the decimal mark: point, comma, or auto to find it."""
-    taken: dict[int, _NumberCell] = {}
+    taken: dict[int, tuple[str, str, str, str]] = {}  # sign, digits, exponent, unit
     missing, wrong = [], []
     for index, text in enumerate(cells):
         if is_missing(text):
@@ -84,17 +73,19 @@ def read(cells: Sequence[str], decimal: str = "auto") -> NumberColumn:
         elif found := _CELL.fullmatch(text):
             before, unit, after, digits, exponent, last = (part or "" for part in found.groups())
             sign = "-" if (before or after) in ("-", "−") else ""
-            taken[index] = _NumberCell(sign, _SPACED.sub("", digits), exponent, (unit or last).strip())
+            taken[index] = sign, _SPACED.sub("", digits), exponent, (unit or last).strip()
         elif text:
             wrong.append(index)
-    mark = _decimal_mark([cell.digits for cell in taken.values()]) if decimal == "auto" else decimal
+    mark = _decimal_mark([digits for _, digits, _, _ in taken.values()]) if decimal == "auto" else decimal
     values = [""] * len(cells)
-    for index, cell in taken.items():
-        if _DIGITS[mark or "point"].fullmatch(cell.digits):
-            values[index] = cell.sign + _plain(cell.digits, mark or "point") + cell.exponent
-        else:
+    units: Counter[str] = Counter()
+    for index, (sign, digits, exponent, unit) in taken.items():
+        if not _DIGITS[mark or "point"].fullmatch(digits):
             wrong.append(index)
-    units = Counter(cell.unit for index, cell in taken.items() if values[index])
+            continue
+        plain = digits.replace(".", "").replace(",", ".") if mark == "comma" else digits.replace(",", "")
+        values[index] = sign + plain + exponent
+        units[unit] += 1
     return NumberColumn(values, missing, sorted(wrong), units, mark)
 
 
@@ -113,7 +104,3 @@ def _decimal_mark(digits: Sequence[str]) -> str:
     if fitting["comma"] > fitting["point"]:
         return "comma"
     return ""
-
-
-def _plain(digits: str, mark: str) -> str:
-    return digits.replace(",", "") if mark == "point" else digits.replace(".", "").replace(",", ".")

@@ -89,7 +89,6 @@ def _parse(text: str, place: str, limits: ReadLimits) -> Any:
 
 
 def parse_line(line: str, place: str, limits: ReadLimits) -> Any:
-    """The value of a line of JSON lines. `place` names the line in errors."""
     try:
         return _parse(line, place, limits)
     except ValueError as error:
@@ -102,7 +101,6 @@ def _json_table(
     objects: Callable[[], Iterable[tuple[int, Mapping[str, Any]]]],
     has_lines: bool = False,
 ) -> DataTable:
-    """The table of the objects of a file, each with its number."""
     fields: dict[str, None] = {}
     filled: set[str] = set()
     for _, row in islice(objects(), SAMPLE_ROWS):
@@ -130,15 +128,12 @@ def _line_objects(path: Path, form: TableFormat) -> Iterator[tuple[int, Mapping[
         place = f"{path}, line {number},"
         row = parse_line(line, place, form.limits)
         if not isinstance(row, dict):
-            raise DataError(
-                f"{place} is {with_article(type(row).__name__)} and has no fields; write an object on each line: "
-                '{"text": ..., "label": ...}'
-            )
+            kind = with_article(type(row).__name__)
+            raise DataError(f'{place} is {kind}; write an object on each line, as in {{"text": ..., "label": ...}}')
         yield number, row
 
 
 def read_arrow(path: Path, form: TableFormat) -> DataTable:
-    """The columns of a Parquet, Feather or Arrow file."""
     schema = _checked(path, lambda: _open(path)[0])
     names = tuple(name for field in schema for name in _field_names(field))
     form.limits.check_columns(len(names), path)
@@ -177,7 +172,7 @@ def _open(path: Path) -> tuple[Any, Iterator[Any]]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise DataError(f"{path} needs pyarrow to be read; install it with: pip install 'glasshouse[formats]'") from None
+        raise DataError(f"{path} needs pyarrow to be read: pip install 'glasshouse[formats]'") from None
     try:
         with open(path, "rb") as file:
             magic = file.read(6)
@@ -198,9 +193,7 @@ def _checked(path: Path, read: Any) -> Any:
     try:
         return read()
     except MemoryError:
-        raise DataError(
-            f"{path} has a group of rows that does not fit into memory; write it again in smaller groups"
-        ) from None
+        raise DataError(f"{path} has a group of rows that does not fit into memory; write it in smaller groups") from None
     except (OSError, ValueError) as error:  # pyarrow's errors are among these
         raise DataError(f"{path} is not a readable Parquet or Arrow file ({error}); write it again") from None
 

@@ -33,12 +33,10 @@ Pair = tuple[str, str]
 
 
 def is_table(path: Path) -> bool:
-    """Whether the name of a file says that it holds rows."""
     return text_files.suffix(path) in READERS
 
 
 def read(path: Path, form: TableFormat = TableFormat()) -> DataTable:  # noqa: B008 (it cannot be changed)
-    """A file as a table."""
     if reader := READERS.get(text_files.suffix(path)):
         return reader(path, form)
     text_files.refuse_spreadsheet(path)

@@ -58,12 +58,10 @@ class DataTable:
     has_lines: bool = False
 
     def rows(self) -> Iterator[Row]:
-        """All rows, read from the file."""
         return (row for _, row in self.numbered_rows())
 
     @cached_property
     def sample(self) -> list[Row]:
-        """The first rows."""
         return sample_of(self.rows())
 
     def column(self, index: int) -> list[str]:
@@ -78,11 +76,9 @@ class DataTable:
         return DataError(f"{self.path}, {word} {listed}: {problem}", remedies=remedies)
 
     def called(self, index: int) -> str:
-        """A column, as a sentence names it."""
         return f"the column {self.names[index]!r}" if self.named else f"column {index + 1}"
 
     def listing(self) -> str:
-        """The columns, as an error message names them."""
         return ", ".join(self.names) if self.named else f"{len(self.names)} without names, numbered from 1"
 
 

@@ -64,14 +64,12 @@ def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
             with atomic_files.replacing(output) as temporary, open(temporary, "w", encoding="utf-8") as file:
                 file.writelines(lines)
     if not output.stat().st_size:
-        raise DataError(
-            f"{path} has no rows with a text", remedies=["check the file and its columns", Remedy("data.field", "NAME")]
-        )
+        ways = ("check the file and its columns", Remedy("data.field", "NAME"))
+        raise DataError(f"{path} has no rows with a text", remedies=ways)
     return output, remarks
 
 
 def _rows(path: Path, data: DataSpec) -> tuple[Iterator[str], list[str]]:
-    """The text column of a table as JSON lines."""
     table = reading.read(path, TableFormat.of(data))
     found = columns.find(table, [columns.request(data, "text")])
     texts = (row[found.indices[0]].replace(ITEM_SEPARATOR, " ") for row in table.rows())
@@ -82,9 +80,7 @@ def _document(path: Path, data: DataSpec) -> Iterator[str]:
     try:
         text = DOCUMENTS[text_files.suffix(path)](path, data)
     except ImportError as error:
-        raise DataError(
-            f"{path} needs the package {error.name} to be read; install it with: pip install 'glasshouse[formats]'"
-        ) from None
+        raise DataError(f"{path} needs {error.name} to be read: pip install 'glasshouse[formats]'") from None
     except DataError:
         raise
     except Exception as error:  # readers of foreign formats fail in many ways

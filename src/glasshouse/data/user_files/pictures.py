@@ -60,7 +60,6 @@ class UserPictures(Source):
         return sum(len(caption.encode()) for pair_split, _, caption in self._pairs if pair_split == split)
 
     def notes(self) -> list[str]:
-        """Remarks about skipped lines."""
         self._pairs  # noqa: B018 (reading the pairs collects the remarks)
         return self._remarks
 
@@ -84,7 +83,6 @@ class UserPictures(Source):
         ]
 
     def _read(self, name: str) -> Iterator[tuple[Path, str]]:
-        """(picture, caption) of a table or of a folder."""
         path = user_paths.expand(name)
         if path.is_dir():
             tables = [file for file in input_files.data_files(path) if reading.is_table(file)]

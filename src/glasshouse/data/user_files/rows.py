@@ -117,7 +117,6 @@ class UserRows(Source):
         return bool(row.text) and all(row.fields[role] for role in self.required[1:])
 
     def _read(self, names: Sequence[str]) -> list[Document]:
-        """The rows of files."""
         rows: list[Document] = []
         for table in self._tables(names):
             # In the order in which a file without a header has its columns.
@@ -238,7 +237,6 @@ class UserRows(Source):
                 )
 
     def _remark_on_few(self, documents: Sequence[tuple[str, Document]]) -> None:
-        """Warn of splits and classes that are too small."""
         counts = Counter(split for split, _ in documents)
         if counts["train"] < FEW_ROWS:
             few = counts["train"]
@@ -250,7 +248,6 @@ class UserRows(Source):
             self._remarks += class_labels.split_remarks(train, validation)
 
     def _assign(self, rows: Sequence[Document]) -> list[str]:
-        """The split of each row of the training files."""
         shares = self.names.shares(self.data)
         if self.data.group:
             groups = [row.fields["group"] for row in rows]

@@ -27,8 +27,6 @@ from glasshouse.specs.spec import DataSpec
 
 
 class UserText(Source):
-    """Documents from the user's files."""
-
     about = "your own files"
     origin = "this machine"
     licence = "yours"
@@ -53,7 +51,6 @@ class UserText(Source):
                 self.files.append(readable)
 
     def _readable(self, path: Path, data: DataSpec) -> Path:
-        """The file itself, or its text in the cache."""
         if not converted.is_converted(path, data.encoding):
             return path
         output, remarks = converted.convert(path, data)
@@ -83,7 +80,6 @@ class UserText(Source):
         return math.ceil(sum(summary.bytes * shares[path] for path, summary in self.summaries.items()))
 
     def shares_of(self, path: Path) -> tuple[float, float, float]:
-        """The shares of a file that are for training, validation and test."""
         own = self.own_split.get(path)
         return self.shares if own is None else (float(own == "train"), float(own == "validation"), float(own == "test"))
 
@@ -125,7 +121,6 @@ class UserText(Source):
                 return
 
     def json_documents(self, path: Path) -> Iterator[tuple[str, str]]:
-        """(split, text) of every document of a JSON-lines file."""
         own = self.own_split.get(path)
         ranges = [] if own else self.digest_ranges
         for text in self._json_texts(path):
@@ -137,11 +132,9 @@ class UserText(Source):
                 yield text
 
     def original(self, path: Path) -> Path:
-        """The user's file that was converted to this one, or the file itself."""
         return self.originals.get(path, path)
 
     def field_of(self, path: Path) -> str:
-        """The field of JSON lines that holds the text."""
         return converted.FIELD if path in self.converted else self.field
 
     @cached_property
@@ -153,10 +146,8 @@ class UserText(Source):
         unique = np.unique(np.frombuffer(digests, dtype=np.uint64) if digests else np.zeros(0, np.uint64))
         if len(unique) == 0:
             names = ", ".join(str(self.original(path)) for path in self.files)
-            raise DataError(
-                f"{names}: no line has any text in the field {self.field!r}",
-                remedies=["check the file", Remedy("data.field", "NAME")],
-            )
+            problem = f"{names}: no line has any text in the field {self.field!r}"
+            raise DataError(problem, remedies=["check the file", Remedy("data.field", "NAME")])
         ends = accumulate(splits.split_sizes(len(unique), *self.shares[1:]))
         boundaries = (int(unique[end]) if end < len(unique) else 1 << 64 for end in ends)
         return list(pairwise((0, *boundaries)))
@@ -172,20 +163,18 @@ def json_text(line: str, field: str, place: str, limits: ReadLimits = read_limit
     if not line.strip():
         return ""
     row = parse_line(line, place, limits)
-    text = {**flattened(row), **row}.get(field) if isinstance(row, dict) else None
+    fields = {**flattened(row), **row} if isinstance(row, dict) else {}
+    text = fields.get(field)
     if not isinstance(text, str):
-        fields = ", ".join(flattened(row)) if isinstance(row, dict) else type(row).__name__
         raise DataError(
-            f"{place} has no text in the field {field!r} (it has: {fields})",
+            f"{place} has no text in the field {field!r} (it has: {', '.join(fields) or type(row).__name__})",
             remedies=[Remedy("data.field", "NAME", "name the field that contains the text with"), "correct the file"],
         )
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise DataError(
-            f"{place} contains the lone surrogate U+{ord(text[error.start]):04X}, which is not a "
-            "character; remove it or replace it"
-        ) from None
+        lone = f"the lone surrogate U+{ord(text[error.start]):04X}"
+        raise DataError(f"{place} contains {lone}, which is not a character; remove it or replace it") from None
     return text
 
 

@@ -32,7 +32,6 @@ class Wording:
 
 @cache
 def wordings(meaning: Meaning) -> tuple[Wording, ...]:
-    """All wordings of a meaning."""
     single = len(meaning.groups) == 1
     templates = ONE_GROUP_TEMPLATES if single else RELATION_TEMPLATES if meaning.relation else NO_RELATION_TEMPLATES
     numerals = (False, True) if any(group.count == 1 for group in meaning.groups) else (False,)
@@ -50,7 +49,6 @@ def wordings(meaning: Meaning) -> tuple[Wording, ...]:
 
 
 def shortest_wording(meaning: Meaning) -> Wording:
-    """The shortest wording of a meaning."""
     return Wording("bare", clauses=(False,) * len(meaning.groups))
 
 
@@ -213,10 +211,8 @@ LANGUAGES: dict[str, Callable[[Meaning, Wording], str]] = {"english": english, "
 
 
 def all_captions(meaning: Meaning, language: str) -> list[str]:
-    """All distinct captions of a meaning."""
     return list(dict.fromkeys(LANGUAGES[language](meaning, wording) for wording in wordings(meaning)))
 
 
 def random_english(meaning: Meaning, generator: Random) -> str:
-    """An English caption of a meaning in a random wording."""
     return english(meaning, generator.choice(wordings(meaning)))

@@ -55,7 +55,6 @@ def draw_scene(meaning: Meaning, generator: Random, size: int = SIZE) -> np.ndar
 
 
 def _regions(relation: str, size: int) -> list[Box]:
-    """The regions of the first and the second group."""
     half = size // 2
     if relation == "above":
         return [(0, 0, size, half), (0, half, size, size)]
@@ -65,7 +64,6 @@ def _regions(relation: str, size: int) -> list[Box]:
 
 
 def _layout(group: Group, region: Box, generator: Random, size: int) -> list[Box]:
-    """A box within the region for each object of a group."""
     family = "shape" if group.can_have_colour else "fish"
     for _ in range(MAX_LAYOUTS):
         boxes: list[Box] = []

@@ -41,7 +41,6 @@ SEED = 1
 
 
 def label_pair(premise: Meaning, hypothesis: Meaning) -> str:
-    """The label of a pair."""
     if any(_conflict(one, other) for one in premise.groups for other in hypothesis.groups if one.kind == other.kind):
         return "contradiction"
     if premise.relation and hypothesis.relation:
@@ -105,7 +104,6 @@ def random_premises(hypothesis: Meaning, generator: Random) -> Iterator[Meaning]
 
 
 def _random_group(generator: Random, without: str = "") -> Group:
-    """A random group of a specific kind."""
     family = SHAPES if generator.random() < 0.65 else FISH
     kind = generator.choice([kind for kind in family if kind != without])
     count = SOME if generator.random() < 0.15 else generator.choice(COUNTS)

@@ -35,7 +35,6 @@ class Group:
 
     @property
     def can_have_colour(self) -> bool:
-        """Whether a caption can state a colour for this kind."""
         return self.kind == "shape" or self.kind in SHAPES
 
 
@@ -52,7 +51,6 @@ class Meaning:
 
     @property
     def key(self) -> str:
-        """A text that identifies the meaning."""
         return f"{self.relation}|" + "|".join(f"{group.count} {group.colour} {group.kind}" for group in self.groups)
 
 
@@ -72,5 +70,4 @@ def all_scenes() -> tuple[Meaning, ...]:
 
 
 def split_of(meaning: Meaning) -> str:
-    """The split of a meaning, chosen by a digest of it."""
     return split_by_digest(meaning.key, HELD_OUT, 1000)

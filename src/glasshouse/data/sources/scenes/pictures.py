@@ -67,7 +67,6 @@ class UnseenScenes(Scenes):
 
 
 def make_document(split: str, index: int, size: int = SIZE) -> Document:
-    """Draw and describe one scene of a split."""
     generator = Random(f"{SEED} {split} {index}")
     meaning = _choose_scene(split, index, generator)
     return Document(captions.random_english(meaning, generator), picture=draw_scene(meaning, generator, size))
