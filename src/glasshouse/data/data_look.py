@@ -3,8 +3,9 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
@@ -60,13 +61,13 @@ class DataLook:
 
     files: tuple[str, ...]
     columns: tuple[ColumnLook, ...]
-    splits: tuple[SplitLook, ...]
-    classes: tuple[tuple[str, int], ...]
-    words: dict[float, float]
-    repeated: int
-    scripts: tuple[tuple[str, float], ...]
-    examples: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
+    splits: tuple[SplitLook, ...] = ()
+    classes: tuple[tuple[str, int], ...] = ()
+    words: dict[float, float] = field(default_factory=dict)
+    repeated: int = 0
+    scripts: tuple[tuple[str, float], ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def suggest_task(data: DataSpec) -> str:
@@ -141,12 +142,10 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
     documents = {split: list(source.documents(split)) for split in SPLITS} if wanted else {}
     rows = [document for split in SPLITS for document in documents.get(split, ())]
     names = input_files.of(data).paths()
-    first = names[0]
-    is_table = reading.is_table(first)
     texts = [document.text for document in rows] if wanted else _excerpts(source)
     return DataLook(
         files=tuple(str(path) for path in names),
-        columns=_columns(reading.read(first, TableFormat.of(data))) if is_table else (),
+        columns=_columns(names[0], data),
         splits=tuple(
             SplitLook(
                 split,
@@ -167,12 +166,14 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
 def look_at_columns(data: DataSpec) -> DataLook:
     """What can be seen of files whose rows are refused: their columns, if they are tables."""
     names = input_files.of(data).paths()
-    tables = [reading.read(path, TableFormat.of(data)) for path in names[:1] if reading.is_table(path)]
-    found = tuple(column for table in tables for column in _columns(table))
-    return DataLook(tuple(map(str, names)), found, (), (), {}, 0, (), (), ())
+    return DataLook(tuple(map(str, names)), _columns(names[0], data))
 
 
-def _columns(table: DataTable) -> tuple[ColumnLook, ...]:
+def _columns(path: Path, data: DataSpec) -> tuple[ColumnLook, ...]:
+    """The columns of a file, if it is a table."""
+    if not reading.is_table(path):
+        return ()
+    table = reading.read(path, TableFormat.of(data))
     looks = []
     sampled = len(list(islice(table.rows(), SAMPLE_ROWS + 1))) > SAMPLE_ROWS
     for index, name in enumerate(table.names):
@@ -209,7 +210,7 @@ def _examples(rows: Sequence[Document], wanted: tuple[str, ...]) -> Iterable[tup
     """Rows from the whole of the data, each with what the task is to find."""
     for document in rows[:: max(len(rows) // EXAMPLES, 1)][:EXAMPLES]:
         fields = [document.fields[name] for name in wanted if name in document.fields]
-        yield " · ".join(_short(field, 40) for field in fields), _short(document.text)
+        yield " · ".join(_short(text, 40) for text in fields), _short(document.text)
 
 
 def _excerpts(source: Source) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from glasshouse.records import kept_json
 from glasshouse.specs.errors import LimitExceeded, Remedy, SpecError
 
 MEGABYTE = 10**6
@@ -82,19 +83,8 @@ class ReadLimits:
 
     def check_nesting(self, value: Any, text: str, place: str) -> None:
         """Refuse a JSON value that is nested too deeply. `text` is what it was read from."""
-        # Few values have so many brackets at all, and counting those is fast.
-        if text.count("[") + text.count("{") <= self.nesting:
-            return
-        level, depth = [value], 0
-        while level := [
-            inner
-            for outer in level
-            if isinstance(outer, list | dict)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]:
-            depth += 1
-            if depth > self.nesting:
-                raise self.too_deep(place)
+        if kept_json.is_deeper(value, text, self.nesting):
+            raise self.too_deep(place)
 
     def too_deep(self, place: str) -> LimitExceeded:
         problem = f"{place} has values that are nested deeper than {self.nesting} levels"

@@ -27,7 +27,7 @@ def parse(text: str | bytes, schema: Any = Any) -> Any:
         value = json.loads(text)
     except RecursionError:
         raise ValueError("its values are nested too deeply") from None
-    if _brackets(text) > MOST_DEPTH and _is_deeper(value, MOST_DEPTH):
+    if is_deeper(value, text, MOST_DEPTH):
         raise ValueError(f"its values are nested more than {MOST_DEPTH} deep")
     kept_schema.check(value, schema)
     return value
@@ -38,7 +38,10 @@ def _brackets(text: str | bytes) -> int:
     return text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
 
 
-def _is_deeper(value: Any, depth: int) -> bool:
+def is_deeper(value: Any, text: str | bytes, depth: int) -> bool:
+    """Whether the value of a text is nested more than so deep."""
+    if _brackets(text) <= depth:
+        return False
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(depth):
         entries = (entry for outer in level for entry in (outer.values() if isinstance(outer, dict) else outer))

@@ -52,21 +52,10 @@ class UserRows(Source):
         with text_files.naming_all(self._paths, data.encoding, self.form.limits):
             digests = [_digest(path, self.form) for path in self._paths]
         settings: list[Any] = [data.label if "target" not in self.wanted else data.target, data.validation, data.test]
-        more = {
-            name: value
-            for name, value in {
-                "second": data.second,
-                "header": data.header,
-                "delimiter": data.delimiter,
-                "group": data.group,
-                "stratify": data.stratify,
-                "insist": data.insist,
-                "decimal": data.decimal,
-                "missing_targets": data.missing_targets,
-                "splits": {split: len(input_files.expand(names)) for split, names in self.names.by_split()},
-            }.items()
-            if value not in ("", "auto", "refuse", False) and (name != "splits" or self.names.validation or self.names.test)
-        }
+        names = ("second", "header", "delimiter", "group", "stratify", "insist", "decimal", "missing_targets")
+        more = {name: value for name in names if (value := getattr(data, name)) not in ("", "auto", "refuse", False)}
+        if self.names.validation or self.names.test:
+            more["splits"] = {split: len(input_files.expand(of_split)) for split, of_split in self.names.by_split()}
         return json.dumps([digests, data.field, *settings, *([more] if more else [])])
 
     def notes(self) -> list[str]:

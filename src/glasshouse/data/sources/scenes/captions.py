@@ -10,7 +10,7 @@ from functools import cache
 from itertools import product
 from random import Random
 
-from glasshouse.data.sources.scenes.meaning import SOME, Group, Meaning
+from glasshouse.data.sources.scenes.meaning import FISH, SHAPES, SOME, Group, Meaning
 
 # Sentence templates: "A above B" (bare), "there is A above B", "a picture of A above B", "A is above B" (verb),
 # "above B is A" (inverted), "A with B".
@@ -59,20 +59,10 @@ def ordered_groups(meaning: Meaning, wording: Wording) -> list[tuple[Group, bool
 
 
 ENGLISH_NUMBERS = {SOME: "some", 1: "a", 2: "two", 3: "three", 4: "four"}
-# "Goldfish", "nemo" and "fish" have the same form in the singular and the plural.
-PLURALS = {
-    "circle": "circles",
-    "square": "squares",
-    "triangle": "triangles",
-    "star": "stars",
-    "diamond": "diamonds",
-    "shape": "shapes",
-    "goldfish": "goldfish",
-    "nemo": "nemo",
-    "tang": "tangs",
-    "shark": "sharks",
-    "fish": "fish",
-}
+# These have the same form in the singular and the plural.
+UNCHANGED = ("goldfish", "nemo", "fish")
+KINDS = (*SHAPES, "shape", *FISH, "fish")
+PLURALS = {kind: kind if kind in UNCHANGED else f"{kind}s" for kind in KINDS}
 # (relation, whether the second group comes first) -> the phrase and its synonym.
 ENGLISH_RELATION_PHRASES = {
     ("above", False): ("above", "over"),

@@ -13,25 +13,19 @@ from glasshouse.data.sources.scenes.meaning import COUNTS, SOME, Group, Meaning
 
 # A preposition -> (the relation between the phrases before and after it, whether they change places).
 RELATION_WORDS = {
-    "above": ("above", False),
-    "over": ("above", False),
-    "below": ("above", True),
-    "under": ("above", True),
-    "left": ("left", False),
-    "right": ("left", True),
-    "über": ("above", False),
-    "oberhalb": ("above", False),
-    "unter": ("above", True),
-    "unterhalb": ("above", True),
-    "links": ("left", False),
-    "rechts": ("left", True),
+    word: relation
+    for words, relation in {
+        "above over über oberhalb": ("above", False),
+        "below under unter unterhalb": ("above", True),
+        "left links": ("left", False),
+        "right rechts": ("left", True),
+    }.items()
+    for word in words.split()
 }
 # A colour after a relative pronoun belongs to the preceding noun.
 PRONOUNS = {"that", "which", "der", "die", "das"}
 # These nouns are not objects and consume their own article: "a picture of two circles" has two circles, not one.
 NON_OBJECTS = {"picture", "bild"}
-
-
 # Word -> count.
 _NUMBERS = {
     **{word: count for count, word in (*ENGLISH_NUMBERS.items(), *GERMAN_NUMBERS.items())},
