@@ -32,8 +32,9 @@ if TYPE_CHECKING:
         train_tokenizer,
     )
     from glasshouse.api.debates import debate
-    from glasshouse.api.exchange import certify, export, import_model
+    from glasshouse.api.exchange import certify, export
     from glasshouse.api.experiments import augment, features, few_shot
+    from glasshouse.api.imports import import_model
     from glasshouse.api.inspection import (
         attribute,
         explore,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
         lens,
         look,
         patch,
-        prune,
         pruning_curves,
     )
     from glasshouse.api.jobs import cancel, cluster_example, jobs, jobs_folder
@@ -73,7 +73,9 @@ if TYPE_CHECKING:
     from glasshouse.api.pages import live_pages, open_browser, serve_pages, write_pages
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.pictures import describe, prompt
+    from glasshouse.api.replays import replay
     from glasshouse.api.reports import card, report
+    from glasshouse.api.run import Run, prune
     from glasshouse.api.runs import (
         check_output,
         classify,
@@ -123,14 +125,14 @@ if TYPE_CHECKING:
         try_claim,
     )
     from glasshouse.api.submission import train_task, training_script
-    from glasshouse.api.training import DEMO, plan, replay, resume, run_as_rank, spec_of, train, train_replicas
+    from glasshouse.api.training import DEMO, plan, resume, run_as_rank, spec_of, train, train_replicas
     from glasshouse.certificates.checks import Check
     from glasshouse.generation.text_stream import Completion
     from glasshouse.launching.cluster_settings import Slurm
     from glasshouse.launching.job_status import JobStatus
     from glasshouse.launching.submission import Submission
     from glasshouse.results.claim import Case
-    from glasshouse.runs.run import Run, Translation
+    from glasshouse.runs.run import Translation
     from glasshouse.specs.errors import GlasshouseError
     from glasshouse.studies.study import Study
     from glasshouse.training.cluster_prediction import ClusterPlan
@@ -152,7 +154,7 @@ _EXPORTS = {
         "train_tokenizer",
     ),
     "api.debates": ("debate",),
-    "api.exchange": ("certify", "export", "import_model"),
+    "api.exchange": ("certify", "export"),
     "api.experiments": ("augment", "features", "few_shot"),
     "api.inspection": (
         "attribute",
@@ -164,9 +166,9 @@ _EXPORTS = {
         "lens",
         "look",
         "patch",
-        "prune",
         "pruning_curves",
     ),
+    "api.imports": ("import_model",),
     "api.jobs": ("cancel", "cluster_example", "jobs", "jobs_folder"),
     "api.listings": (
         "delete_runs",
@@ -193,7 +195,9 @@ _EXPORTS = {
     "api.pages": ("live_pages", "open_browser", "serve_pages", "write_pages"),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.pictures": ("describe", "prompt"),
+    "api.replays": ("replay",),
     "api.reports": ("card", "report"),
+    "api.run": ("Run", "prune"),
     "api.runs": (
         "check_output",
         "classify",
@@ -243,14 +247,14 @@ _EXPORTS = {
         "try_claim",
     ),
     "api.submission": ("train_task", "training_script"),
-    "api.training": ("DEMO", "plan", "replay", "resume", "run_as_rank", "spec_of", "train", "train_replicas"),
+    "api.training": ("DEMO", "plan", "resume", "run_as_rank", "spec_of", "train", "train_replicas"),
     "certificates.checks": ("Check",),
     "generation.text_stream": ("Completion",),
     "launching.cluster_settings": ("Slurm",),
     "launching.job_status": ("JobStatus",),
     "launching.submission": ("Submission",),
     "results.claim": ("Case",),
-    "runs.run": ("Run", "Translation"),
+    "runs.run": ("Translation",),
     "specs.errors": ("GlasshouseError",),
     "studies.study": ("Study",),
     "training.cluster_prediction": ("ClusterPlan",),

@@ -4,27 +4,12 @@ import os
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api.opened_run import run_of
 from glasshouse.certificates import checks
 from glasshouse.certificates.checks import Check
-from glasshouse.interop import formats, imported_model, imported_runs
-from glasshouse.records import progress_bar, run_folder
-from glasshouse.runs.run import Run
+from glasshouse.interop import formats
+from glasshouse.records import progress_bar
 from glasshouse.specs.errors import CannotExport, GlasshouseError
-
-
-def import_model(source: str | PathLike[str], name: str | None = None, tokenizer: str | PathLike[str] | None = None) -> Run:
-    """Import a model as a run: a Hugging Face directory (hub:NAME downloads one, package:NAME is in an installed Python
-    package), a GGUF file, or a llama2.c file. Without a name, the run is named after the source."""
-    name = imported_runs.default_name(str(source)) if name is None else name
-    run_folder.check_free(name)
-    with progress_bar.bar("importing"):
-        model = formats.read(source, Path(tokenizer) if tokenizer else None)
-        run = imported_model.save_as_run(model, name)
-    if model.tokenizer is None:
-        progress_bar.say(
-            f"{name} has no tokenizer, because the model has no tokenizer.json; to add one, import with --tokenizer FILE"
-        )
-    return Run(run, device="cpu")
 
 
 def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
@@ -34,7 +19,7 @@ def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Pa
     """
     if to not in formats.EXPORTS:
         raise GlasshouseError(f"is not a known format; choose one of: {', '.join(formats.EXPORTS)}", "to", to)
-    opened, path = Run(run, device="cpu"), Path(output)
+    opened, path = run_of(run, "cpu"), Path(output)
     if to in formats.EQUAL_HEADS and opened.spec.model.pruned_heads:
         raise CannotExport(
             f"{opened.name} has lost {len(opened.spec.model.pruned_heads)} heads, and this format has as many heads in "
@@ -54,4 +39,4 @@ def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Pa
 def certify(run: str | PathLike[str], device: str = "auto") -> list[Check]:
     """Check that different ways to compute the same result agree; a check has the largest difference and its tolerance."""
     with progress_bar.bar(f"certifying {run}") as bar:
-        return list(checks.certify(Run(run, device), bar))
+        return list(checks.certify(run_of(run, device), bar))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api.opened_run import run_of
 from glasshouse.generation import augmentation
 from glasshouse.generation.augmentation import AugmentedFile
 from glasshouse.generation.paraphrase import Paraphrase, paraphrase
@@ -14,7 +15,6 @@ from glasshouse.inspection.feature_classifiers import Features
 from glasshouse.inspection.few_shot import FewShot
 from glasshouse.pages import figures
 from glasshouse.records import progress_bar
-from glasshouse.runs.run import Run
 
 
 def features(
@@ -32,7 +32,7 @@ def features(
     """
     splits = {split: rows.sample(limit) for split, rows in labelled_texts.read(data, field, label).items()}
     with progress_bar.bar("computing features") as bar:
-        return feature_classifiers.train_and_evaluate(Run(run, device), splits, pooling, bar)
+        return feature_classifiers.train_and_evaluate(run_of(run, device), splits, pooling, bar)
 
 
 def few_shot(
@@ -59,7 +59,7 @@ def few_shot(
     with progress_bar.bar("classifying") as bar:
         example_template = template or few_shot_classification.TEMPLATE
         options = (shots, examples, draws, example_template, calibrate, seed, bar)
-        result = few_shot_classification.measure(Run(run, device), splits, *options)
+        result = few_shot_classification.measure(run_of(run, device), splits, *options)
     if output:
         few_shot_classification.draw(result, Path(output))
     return result
@@ -80,7 +80,7 @@ def augment(
     """Write the rows of a file with `copies` paraphrases of each, in which a masked-token run has replaced some tokens."""
     sampling = Sampling(temperature=temperature, seed=seed)
     augmentation.check(Path(file), Path(output))
-    opened = Run(run, device)
+    opened = run_of(run, device)
     with progress_bar.bar("paraphrasing") as bar:
 
         def paraphrase_texts(texts: Sequence[str]) -> list[list[Paraphrase]]:

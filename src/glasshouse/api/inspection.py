@@ -5,7 +5,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.api import training
+from glasshouse.api.opened_run import run_of
 from glasshouse.inspection import (
     activation_patching,
     attribution,
@@ -13,7 +13,6 @@ from glasshouse.inspection import (
     exploration,
     layer_importance,
     logit_lens,
-    pruning,
     pruning_curve,
 )
 from glasshouse.inspection import gradients as run_gradients
@@ -28,14 +27,12 @@ from glasshouse.inspection.head_importance import HeadImportance
 from glasshouse.inspection.head_statistics import HeadStatistics
 from glasshouse.inspection.layer_importance import LayerImportance
 from glasshouse.inspection.logit_lens import Lens
-from glasshouse.inspection.pruning import Pruned
 from glasshouse.inspection.pruning_curve import PruningCurve
 from glasshouse.inspection.text_input import TextInput
 from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures, line_figure
 from glasshouse.pages.inspection_figures import HeatMap
-from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.report import AttentionMap
-from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
 ATTRIBUTIONS = (*attribution.METHODS, "direct")
@@ -54,7 +51,7 @@ def look(
 
     Layers and heads count from 1. `attention` is for encoder-decoders: cross (the default), encoder or decoder.
     """
-    opened = Run(run, device)
+    opened = run_of(run, device)
     path = Path(output) if output else opened.folder.path / "attention.html"
     attention_page.check_path(path)
     maps = attention_map(opened, text, attention, layer)
@@ -72,7 +69,7 @@ def explore(run: str | PathLike[str], text: str, output: str | PathLike[str] | N
 
     By default it is explorer.html in the run.
     """
-    opened = Run(run, device)
+    opened = run_of(run, device)
     path = Path(output) if output else opened.folder.path / "explorer.html"
     atomic_files.check_output(path, (".html",))
     atomic_files.write_text(path, explorer_page.render(exploration.explore(opened, text)))
@@ -94,7 +91,7 @@ def head_statistics(
     if output:
         figures.check_path(Path(output))
     with progress_bar.bar("reading") as bar:
-        rows = statistics.head_statistics(Run(run, device), None if data is None else str(data), examples, bar)
+        rows = statistics.head_statistics(run_of(run, device), None if data is None else str(data), examples, bar)
     if output:
         curves: dict[str, dict[str, tuple[float, ...]]] = {}
         for row in rows:
@@ -107,7 +104,7 @@ def lens(run: str | PathLike[str], text: str, output: str | PathLike[str] | None
     """What the head of the model would predict after each layer; `output` is a file for a figure, .svg or .png."""
     if output:
         figures.check_path(Path(output))
-    result = logit_lens.lens(TextInput(Run(run, device), text))
+    result = logit_lens.lens(TextInput(run_of(run, device), text))
     if output:
         names, probabilities = (
             [[getattr(cell, field) for cell in row] for row in result.cells] for field in ("name", "probability")
@@ -134,7 +131,7 @@ def attribute(
         raise GlasshouseError(f"is not one of: {', '.join(ATTRIBUTIONS)}", "method", method)
     if output:
         figures.check_path(Path(output))
-    opened = TextInput(Run(run, device), text)
+    opened = TextInput(run_of(run, device), text)
     prediction = opened.prediction(position, target)
     title = f"{prediction.name!r} (probability {prediction.probability:.3f}, logit {prediction.logit:.3f})"
     if method == "direct":
@@ -168,7 +165,7 @@ def patch(
     if output:
         figures.check_path(Path(output))
     with progress_bar.bar("patching") as bar:
-        result = activation_patching.patch(Run(run, device), clean, corrupt, position, target, against, bar)
+        result = activation_patching.patch(run_of(run, device), clean, corrupt, position, target, against, bar)
     if output:
         maps = [HeatMap(one.title, one.rows, one.columns, one.restored) for one in result.maps]
         title = f"What returns of {result.clean.name!r} if activations of the clean text are put into the corrupt one"
@@ -194,7 +191,7 @@ def heads(
     with progress_bar.bar("measuring heads") as bar:
         file = None if data is None else str(data)
         result = importance.head_importance(
-            Run(run, device), methods or importance.METHODS, file, examples, replacement, bar
+            run_of(run, device), methods or importance.METHODS, file, examples, replacement, bar
         )
     if output:
         method = next(iter(result.scores))
@@ -223,7 +220,7 @@ def layers(
         figures.check_path(Path(output))
     with progress_bar.bar("removing layers") as bar:
         file = None if data is None else str(data)
-        result = layer_importance.layer_importance(Run(run, device), file, examples, replacement, bar)
+        result = layer_importance.layer_importance(run_of(run, device), file, examples, replacement, bar)
     if output:
         inspection_figures.bars(
             [one.title for one in result.layers],
@@ -255,7 +252,7 @@ def pruning_curves(
     orders = (*methods, pruning_curve.RANDOM) if methods else pruning_curve.ORDERS
     with progress_bar.bar("removing heads") as bar:
         file = None if data is None else str(data)
-        curves = pruning_curve.pruning_curves(Run(run, device), orders, file, examples, then_train, bar)
+        curves = pruning_curve.pruning_curves(run_of(run, device), orders, file, examples, then_train, bar)
     if output:
         lines = {f"by {one.order}": {point.share: (point.loss,) * 3 for point in one.points} for one in curves}
         if then_train:
@@ -265,44 +262,6 @@ def pruning_curves(
             }
         line_figure.draw(lines, Path(output), "share of the heads removed", "loss")
     return curves
-
-
-def prune(
-    run: str | PathLike[str],
-    name: str,
-    heads: float | None = None,
-    weights: float | None = None,
-    by: str = "gradient",
-    then_train: int = 0,
-    data: str | PathLike[str] | None = None,
-    examples: int = 128,
-    device: str = "auto",
-) -> tuple[Pruned, Run]:
-    """Write a smaller run: without a share of the heads, or with a share of the weights set to zero.
-
-    With `then_train`, the pruned run is stored as `name`-untrained, and `name` is trained from it for this number of steps.
-    Returns what was removed, and the final run.
-    """
-    if (heads is None) == (weights is None):
-        raise GlasshouseError("prune needs a share of heads or a share of weights; give one of the two")
-    if then_train < 0:
-        raise GlasshouseError("is below 0; choose a number of steps", "then_train", then_train)
-    if then_train and weights is not None:
-        raise GlasshouseError("training would fill the weights that were set to zero; prune heads, or leave out then_train")
-    pruned_name = f"{name}-untrained" if then_train else name
-    for wanted in {name, pruned_name}:
-        run_folder.check_free(wanted)
-    opened = Run(run, device)
-    with progress_bar.bar("pruning") as bar:
-        if heads is not None:
-            file = None if data is None else str(data)
-            result = pruning.prune_heads(opened, heads, by, pruned_name, file, examples, bar)
-        else:
-            result = pruning.prune_weights(opened, weights or 0.0, pruned_name)
-    if not then_train:
-        return result, Run(result.run, device)
-    changes = (f"training.steps={then_train}", "training.epochs=0", f"training.start_from={result.run.path}")
-    return result, training.train(str(result.run.spec_file), *changes, name=name, device=device)
 
 
 def gradients(
@@ -319,7 +278,7 @@ def gradients(
     """
     if output:
         figures.check_path(Path(output))
-    opened, file = Run(run, device), None if data is None else str(data)
+    opened, file = run_of(run, device), None if data is None else str(data)
     with progress_bar.bar("differentiating") as bar:
         if against is None:
             results = run_gradients.gradients(opened, file, examples, bar)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api.opened_run import run_of
 from glasshouse.inspection import image_retrieval, picture_descriptions
 from glasshouse.inspection.held_out_pictures import Target
 from glasshouse.inspection.picture_descriptions import Description
 from glasshouse.pages import figures, inspection_figures, retrieval_page
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.retrieval import Retrieval
-from glasshouse.runs.run import Run
 
 
 def describe(
@@ -26,7 +26,7 @@ def describe(
     if output is not None:
         figures.check_path(Path(output))
     with progress_bar.bar("describing") as bar:
-        found = picture_descriptions.describe(Run(run, device), pictures, bar)
+        found = picture_descriptions.describe(run_of(run, device), pictures, bar)
     if output is not None:
         inspection_figures.captioned_pictures([(each.picture, each.text, each.caption) for each in found], Path(output))
     return found
@@ -44,7 +44,7 @@ def prompt(
 
     The target is a picture file, or the number of a held-out picture.
     """
-    opened = Run(run, device)
+    opened = run_of(run, device)
     path = Path(output) if output else opened.folder.path / "prompting.html"
     retrieval_page.check_path(path)
     with progress_bar.bar("comparing"):

@@ -3,10 +3,10 @@
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api.opened_run import run_of
 from glasshouse.inspection import run_report
 from glasshouse.records import atomic_files
 from glasshouse.runs import baseline_comparison, model_card
-from glasshouse.runs.run import Run
 from glasshouse.studies import study_folder, study_results
 
 
@@ -15,7 +15,7 @@ def report(name: str | PathLike[str], device: str = "auto") -> Path:
     if study := study_folder.find_unambiguous(name):
         study_results.write(study)
         return study.report_file
-    run = Run(name, device)
+    run = run_of(name, device)
     baseline_comparison.ensure(run)
     return run_report.write(run)
 
@@ -27,7 +27,7 @@ def card(run: str | PathLike[str], output: str | PathLike[str] | None = None) ->
     """
     if output:
         atomic_files.check_output(Path(output), (".md",))
-    text = model_card.markdown(Run(run, device="cpu"))
+    text = model_card.markdown(run_of(run, "cpu"))
     if output:
         atomic_files.write_text(Path(output), text)
     return text

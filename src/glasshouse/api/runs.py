@@ -6,6 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from glasshouse.api.opened_run import run_of
+from glasshouse.api.run import Run
 from glasshouse.data import text_files
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.generation.text_stream import Completion
@@ -13,7 +15,7 @@ from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
 from glasshouse.records import atomic_files, progress_bar, run_folder, user_paths
 from glasshouse.runs import seen_texts, text_predictions
-from glasshouse.runs.run import Run, Translation
+from glasshouse.runs.run import Translation
 from glasshouse.runs.suggestions import commands
 from glasshouse.runs.text_predictions import TextFile
 from glasshouse.specs.errors import DataError, GlasshouseError
@@ -49,12 +51,12 @@ def evaluate(
     saw in training ("texts_in_train") or validation ("texts_in_validation"), if its own data can still be read.
     """
     entailment_metric.check_options(metric, judge)
-    opened = Run(run, device)
+    opened = run_of(run, device)
     with progress_bar.bar("evaluating") as bar:
         if judge is None:
             metrics = opened.evaluate(data, bar)
         else:
-            metrics = entailment_metric.measure(opened, Run(judge, device), data, examples, bar)
+            metrics = entailment_metric.measure(opened, run_of(judge, device), data, examples, bar)
         if data is not None:
             bar(1.0, "comparing with the training data")
             seen, warning = seen_texts.counts(opened, data)
@@ -66,7 +68,7 @@ def evaluate(
 
 def metrics_of(run: str | PathLike[str], metric: str | None = None) -> Metrics:
     """The metrics that `evaluate` reports for a run: their titles, formats and whether higher is better."""
-    return entailment_metric.METRICS if metric else Run(run, device="cpu").task.metrics
+    return entailment_metric.METRICS if metric else run_of(run, "cpu").task.metrics
 
 
 def sample(
@@ -77,14 +79,14 @@ def sample(
     `how` can contain tokens, temperature, top_k, top_p, min_p, repetition_penalty, stop, seed, and regex or json_schema,
     which the continuation must match.
     """
-    return Run(run, device).sample(prompt, count, **how)
+    return run_of(run, device).sample(prompt, count, **how)
 
 
 def classify(
     run: str | PathLike[str], texts: Sequence[str], device: str = "auto", second: Sequence[str] | None = None
 ) -> list[dict[str, float]]:
     """The probability of each class for each text, the most likely class first. `second`: the second texts of pairs."""
-    return Run(run, device).classify(texts, second)
+    return run_of(run, device).classify(texts, second)
 
 
 def predict(
@@ -95,7 +97,7 @@ def predict(
     The keys are "label" and "probabilities", "labels" and "probabilities", "value", or "words", "tags" and "probabilities".
     `second` are the second texts of pairs.
     """
-    return Run(run, device).predict(texts, second)
+    return run_of(run, device).predict(texts, second)
 
 
 def predict_file(
@@ -112,7 +114,7 @@ def predict_file(
     and `second_field` are the columns of a table, by name or number; by default those of the run's own data. An empty text
     has no prediction. Memory does not grow with the file. `limits` raises limits on what is read, such as "line=100".
     """
-    opened = Run(run, device)
+    opened = run_of(run, device)
     return text_predictions.predict_each(opened, _texts_of(opened, file, field, second_field, limits))
 
 
@@ -139,7 +141,7 @@ def write_predictions(
             raise GlasshouseError(f"{output} is the file that is read; choose another output")
     if form not in text_predictions.FORMATS:
         raise GlasshouseError(f"is unknown; choose {' or '.join(text_predictions.FORMATS)}", "form", form)
-    opened = Run(run, device)
+    opened = run_of(run, device)
     texts = _texts_of(opened, file, field, second_field, limits)
     total, predicted = texts.count if isinstance(texts, TextFile) else 0, 0
 
@@ -188,7 +190,7 @@ def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "aut
     `how` can contain beams, length_penalty, n_best and word_by_word; the defaults are the evaluation settings of the run.
     """
     with progress_bar.bar("translating") as bar:
-        translations = iter(Run(run, device).translate([text for text in texts if text.strip()], progress=bar, **how))
+        translations = iter(run_of(run, device).translate([text for text in texts if text.strip()], progress=bar, **how))
     return [next(translations) if text.strip() else [] for text in texts]
 
 

@@ -6,13 +6,13 @@ from itertools import product
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api.opened_run import run_of
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
 from glasshouse.pages import scaling_page, transfer_page
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.scaling import ScalingContent, ScalingTable, TransferContent
 from glasshouse.runs import resolve_spec
-from glasshouse.runs.run import Run
 from glasshouse.scaling import (
     compute_optimal,
     measurements,
@@ -134,7 +134,7 @@ def scale_check(
     parameters of a run count: all, without-embeddings, or without-embeddings-with-head; by default as in the measurements.
     """
     if run is not None:
-        recorded = compute_optimal.size_of_run(Run(run, "cpu").facts.get("plan") or {}, count or fit.measurements.counted)
+        recorded = compute_optimal.size_of_run(run_of(run, "cpu").facts.get("plan") or {}, count or fit.measurements.counted)
         parameters, tokens = parameters or recorded.parameters, tokens or recorded.tokens
     if parameters is None or tokens is None:
         raise DataError("name a run, or give both --size and --trained-on")
@@ -195,7 +195,7 @@ def open_scale_study(name: str | PathLike[str]) -> ScaleStudy:
 
 def scale_study_of(run: str | PathLike[str]) -> str:
     """The name of the scaling study on the same data as a run; refused if there is none, or more than one."""
-    return scale_study.on_data(Run(run, "cpu").facts.get("data"))
+    return scale_study.on_data(run_of(run, "cpu").facts.get("data"))
 
 
 def scaling_content(

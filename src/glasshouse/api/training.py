@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from typing import Any, overload
 
 from glasshouse.api import submission
+from glasshouse.api.run import Run
+from glasshouse.api.trained_folder import train_folder
 from glasshouse.formatting import duration
-from glasshouse.inspection import run_report
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
 from glasshouse.records import progress_bar, run_folder
@@ -16,19 +17,16 @@ from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.runs import baseline_comparison, resolve_spec
 from glasshouse.runs.resolve_spec import spec_of
-from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.recipes import DEMO
 from glasshouse.studies import places, study_folder, study_runner
 from glasshouse.studies.study import Study
-from glasshouse.training import cost_plan, devices, loop, nonfinite, parent_death, process_group, torchrun
+from glasshouse.training import cost_plan, devices, loop, parent_death, process_group, torchrun
 from glasshouse.training.cost_plan import Plan
-from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
-from glasshouse.training.nonfinite import ModuleOutput
 from glasshouse.training.resume import companions
 
-__all__ = ["DEMO", "Replay", "plan", "replay", "resume", "run_as_rank", "spec_of", "train", "train_replicas"]
+__all__ = ["DEMO", "plan", "resume", "run_as_rank", "spec_of", "train", "train_replicas"]
 
 
 @overload
@@ -65,7 +63,7 @@ def train(
     asked = resolve_spec.words_of(recipe, *overrides, **sections)
     run = run_folder.create(spec, name, resolve_spec.name_of(recipe), asked=asked)
     try:
-        return _train(run, device)
+        return Run(train_folder(run, device), device)
     except (GlasshouseError, OSError):
         run.delete_if_new()
         raise
@@ -123,7 +121,7 @@ def resume(
     if len(group := run.siblings()) > 1 or len(group := companions(run)) > 1:
         _train_together(group, device)
         return Run(run, device)
-    return _train(run, device)
+    return Run(train_folder(run, device), device)
 
 
 def run_as_rank(command: Callable[[], object]) -> None:
@@ -147,30 +145,6 @@ def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: 
     return cost_plan.make(Job.prepare(spec, devices.pick(device), even_if_too_large=True), even_if_too_large=True)
 
 
-@dataclass(frozen=True)
-class Replay:
-    """A failed step, repeated: its number, its loss, the output of every module, and the first output that is not finite."""
-
-    step: int
-    loss: float
-    outputs: list[ModuleOutput]
-    culprit: ModuleOutput | None
-
-
-def replay(run: str | PathLike[str], device: str = "cpu") -> Replay:
-    """Repeat the step at which the loss or the gradient of a run became NaN or infinite."""
-    opened = Run(run, device)
-    if not (opened.folder.failure / "failure.json").exists():
-        raise RunError(
-            f"{opened.name} has no failed step: all its losses and gradients are finite, so there is nothing to replay"
-        )
-    step, batch, weights = nonfinite.load(opened.folder.failure)
-    engine = Job.prepare(opened.spec, opened.device, opened.tokenizer).engine()
-    load_weights(engine.model, weights, str(opened.folder.failure))
-    loss, outputs = nonfinite.examine(engine, step, batch)
-    return Replay(step, loss, outputs, nonfinite.first_nonfinite(outputs))
-
-
 def _train_together(runs: Sequence[RunFolder], device: str) -> list[Run]:
     """Train replicas and return the runs that did not diverge."""
     start = time.perf_counter()
@@ -185,17 +159,4 @@ def _train_together(runs: Sequence[RunFolder], device: str) -> list[Run]:
     for run in trained:
         baseline_comparison.ensure(run)
     progress_bar.say(f"{len(trained)} of {len(runs)} runs: done in {duration(time.perf_counter() - start)}")
-    return trained
-
-
-def _train(run: RunFolder, device: str) -> Run:
-    start = time.perf_counter()
-    has_trained = loop.train(run, device)
-    trained = Run(run, device)
-    baseline_comparison.ensure(trained)
-    run_report.write(trained)
-    if has_trained:
-        outcome = run.facts()["outcome"]
-        parts = f"training time {duration(outcome['seconds'])}, final evaluation {duration(outcome['evaluation_seconds'])}"
-        progress_bar.say(f"{run.name}: done in {duration(time.perf_counter() - start)} ({parts})")
     return trained

@@ -510,6 +510,10 @@ class Run:
         """The model's vocabulary size: that of an imported model's file, else that of the tokenizer."""
         return int(self.facts.get("vocabulary", 0)) or self.tokenizer.vocabulary
 
+    def __fspath__(self) -> str:
+        """The folder, so that a run stands wherever a name or a path of one may stand."""
+        return str(self.folder.path)
+
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {self.folder.status()})"
 
