@@ -124,6 +124,7 @@ if TYPE_CHECKING:
         sweep,
         try_claim,
     )
+    from glasshouse.api.study import Study
     from glasshouse.api.submission import train_task, training_script
     from glasshouse.api.training import DEMO, plan, resume, run_as_rank, spec_of, train, train_replicas
     from glasshouse.certificates.checks import Check
@@ -134,7 +135,6 @@ if TYPE_CHECKING:
     from glasshouse.results.claim import Case
     from glasshouse.runs.run import Translation
     from glasshouse.specs.errors import GlasshouseError
-    from glasshouse.studies.study import Study
     from glasshouse.training.cluster_prediction import ClusterPlan
     from glasshouse.training.cost_plan import Plan
     from glasshouse.training.kept_measurements import SpeedMeasurement
@@ -256,7 +256,7 @@ _EXPORTS = {
     "results.claim": ("Case",),
     "runs.run": ("Translation",),
     "specs.errors": ("GlasshouseError",),
-    "studies.study": ("Study",),
+    "api.study": ("Study",),
     "training.cluster_prediction": ("ClusterPlan",),
     "training.cost_plan": ("Plan",),
     "training.kept_measurements": ("SpeedMeasurement",),

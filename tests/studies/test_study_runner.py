@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from glasshouse.studies.study import Study
 
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_runner
 from glasshouse.studies.run_queue import Local
-from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import StudyFolder
 from glasshouse.studies.study_options import StudyOptions
 from glasshouse.training import cost_plan

@@ -1,4 +1,4 @@
-"""Public functions that use a run: open it, sample, classify, translate, evaluate. Studies and pages are not imported."""
+"""Public functions that use a run: open it, sample, classify, translate, evaluate."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack

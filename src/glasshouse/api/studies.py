@@ -4,6 +4,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
+from glasshouse.api.study import Study
 from glasshouse.claims import record as claim_record
 from glasshouse.claims import trials
 from glasshouse.claims.claim import GROUPS
@@ -15,7 +16,6 @@ from glasshouse.results.claim import Case
 from glasshouse.specs.options import takes
 from glasshouse.specs.options import words as words_of
 from glasshouse.studies import places, study_folder, study_pairs, study_results, study_runner
-from glasshouse.studies.study import Study
 from glasshouse.studies.study_options import NOT_OF_SWEEPS, StudyOptions
 
 

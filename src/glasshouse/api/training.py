@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from glasshouse.api import submission
 from glasshouse.api.run import Run
+from glasshouse.api.study import Study
 from glasshouse.api.trained_folder import train_folder
 from glasshouse.formatting import duration
 from glasshouse.launching.cluster_settings import Slurm
@@ -20,7 +21,6 @@ from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.recipes import DEMO
 from glasshouse.studies import places, study_folder, study_runner
-from glasshouse.studies.study import Study
 from glasshouse.training import cost_plan, devices, loop, parent_death, process_group, torchrun
 from glasshouse.training.cost_plan import Plan
 from glasshouse.training.job import Job

@@ -22,7 +22,6 @@ from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_planning, study_results, study_runner, study_values
 from glasshouse.studies.run_queue import Local, Place
-from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import StudyFolder
 from glasshouse.studies.study_options import StudyOptions
 
@@ -123,8 +122,10 @@ class Bench:
 
     def finished_runs(self, study: StudyResults | str, arm: str) -> list[Run]:
         """The runs of an arm that did not diverge, in the order of the seeds. A run's seed is `run.spec.training.seed`."""
-        opened_study = Study(self._study_folder(study))
-        runs = [opened_study.run(arm, seed, self.device) for seed in opened_study.design.seeds]
+        folder = self._study_folder(study)
+        design = folder.design()
+        [planned] = [candidate for candidate in design.arms if candidate.name == arm]
+        runs = [Run(folder.run(planned, seed), self.device) for seed in design.seeds]
         return [run for run in runs if run.folder.recorded_status() == Status.DONE]
 
     def has(self, *sources: str) -> bool:

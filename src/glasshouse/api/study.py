@@ -1,14 +1,17 @@
-"""A study, opened: its results as text and as numbers, and its display in a notebook. Changes nothing in the folder."""
+"""A study to hold: its results as text and as numbers, its display in a notebook, more seeds, a replication."""
 
+from collections.abc import Sequence
 from html import escape
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api.run import Run
 from glasshouse.pages import study_tables
 from glasshouse.results.study import StudyResults
-from glasshouse.runs.run import Run
-from glasshouse.studies import study_folder, study_pairs, study_results, study_values
+from glasshouse.studies import arms, study_folder, study_pairs, study_request, study_results, study_runner, study_values
+from glasshouse.studies.run_queue import Local
 from glasshouse.studies.study_folder import Design, StudyFolder
+from glasshouse.studies.study_options import StudyOptions
 from glasshouse.verdicts.verdict import Difference
 
 
@@ -60,6 +63,25 @@ class Study:
             if planned.name == arm:
                 return Run(self.folder.run(planned, seed).path, device)
         raise KeyError(arm)
+
+    def extend(self, seeds: str | int | Sequence[int], device: str = "auto") -> "Study":
+        """Train more seeds, say `study.extend(16)` to have 16, and judge again. Returns the study."""
+        study_request.add_seeds(self.folder, arms.parse_seeds(seeds))
+        study_runner.continue_study(self.folder, Local(device))
+        return self
+
+    def replicate(
+        self, seeds: str | int | Sequence[int] | None = None, name: str | None = None, device: str = "auto"
+    ) -> "Study":
+        """Ask the question of the study again, with seeds that it has not used. Returns the replication."""
+        options = StudyOptions(replicate=str(self.folder.path), seeds=seeds, name=name)
+        replication = study_runner.run_study(self.design.question.kind, (), options, Local(device))
+        assert isinstance(replication, StudyFolder)
+        return Study(replication)
+
+    def __fspath__(self) -> str:
+        """The folder, so that a study stands wherever a name or a path of one may stand."""
+        return str(self.folder.path)
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.folder.status()})"
