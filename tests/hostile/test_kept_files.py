@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from glasshouse.claims import registration, trial_values, trials
 from glasshouse.data import prepared_data, shards
 from glasshouse.launching import job_folder
 from glasshouse.launching.job_folder import JobFolder
-from glasshouse.llms.answer_journal import ANSWERS, DESIGN, AnswerJournal, GridAnswer
-from glasshouse.llms.debate_journal import DebateJournal
+from glasshouse.llms.answer_grid import ANSWERS, DESIGN, GridAnswer
+from glasshouse.llms.answer_journal import AnswerJournal, refuse_other
+from glasshouse.llms.debate import DebateJournal
 from glasshouse.records import atomic_files, checkpoint, kept_json, metric_log, run_entries, run_folder, run_list
 from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.records.run_folder import RunFolder
@@ -35,6 +37,7 @@ from tests.training.small_runs import train_demo
 
 LINE = "The state of our union is strong, and we will keep it so for all who come after us.\n"
 FEW, MANY = 20, 1500
+GRID = {"questions": ["q"], "seed": 0}
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +61,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
     job.path.mkdir()
     job_folder.record(job, 7, "tiny", job_folder.RUN, str(run.folder.path), ["glasshouse", "resume"], 0, 0)
     (job.path / job_folder.TASKS).write_text(json.dumps([[[{"run": "a", "name": "a", "branch_of": None}]]]))
-    journal = AnswerJournal(folder / "grid", {"questions": ["q"], "options": {"seed": 0}})
-    journal.add(GridAnswer("q", "m", 0, 0, "text", "stop", 3, 4, 0.5))
-    journal.add(GridAnswer("q", "m", 1, 0, "text", "stop", 3, 4, 0.5, passed=True))
+    (folder / "grid").mkdir()
+    (folder / "grid" / DESIGN).write_text(json.dumps(GRID))
+    journal = AnswerJournal(folder / "grid" / ANSWERS, GridAnswer, lambda record: str(record["repeat"]))
+    journal.add(asdict(GridAnswer("q", "m", 0, 0, "text", "stop", 3, 4, 0.5)))
+    journal.add(asdict(GridAnswer("q", "m", 1, 0, "text", "stop", 3, 4, 0.5, passed=True)))
     journal.close()
     debate = DebateJournal(folder / "debate.jsonl", {"rounds": 2})
-    debate.add("answer", "a/1", {"text": "yes"})
+    debate.add({"kind": "point", "key": "a/1", "text": "yes", "finish": "end"})
     debate.close()
     return folder
 
@@ -147,7 +152,9 @@ def _read_job(folder: Path) -> None:
 
 
 def _read_grid(folder: Path) -> None:
-    AnswerJournal(folder / "grid", {"questions": ["q"], "options": {"seed": 0}}).close()
+    path = folder / "grid"
+    refuse_other(path / DESIGN, (path / DESIGN).read_bytes(), GRID)
+    AnswerJournal(path / ANSWERS, GridAnswer, lambda record: str(record["repeat"])).close()
 
 
 FILES: dict[str, Callable[[Path], Any]] = {

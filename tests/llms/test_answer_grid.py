@@ -7,12 +7,12 @@ import pytest
 from glasshouse.llms.answer_grid import AnswerGrid, GridEvent, GridOptions, answer_seed
 from glasshouse.llms.http_endpoint import RetryPolicy
 from glasshouse.llms.model_list import ModelEntry
-from glasshouse.llms.question_files import PromptQuestion, parse_check
+from glasshouse.llms.questions import PromptQuestion, parse_check
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 QUESTIONS = [
-    PromptQuestion("division", "What is 77 / 26?", checks=(parse_check("", {"number": 2.96, "tolerance": 0.01}),)),
+    PromptQuestion("division", "What is 77 / 26?", checks=(parse_check({"number": 2.96, "tolerance": 0.01}),)),
     PromptQuestion("capabilities", "What can you do?"),
 ]
 
@@ -65,7 +65,6 @@ def test_a_killed_grid_continues_with_the_answers_it_has(server, remote):
 
     with pytest.raises(KeyboardInterrupt):
         grid.run(interrupt)
-    grid.journal.close()
     done = len(server.requests)
     again = AnswerGrid(QUESTIONS, [remote], options)
     assert again.folder == grid.folder
@@ -101,10 +100,10 @@ def test_a_model_that_fails_does_not_stop_the_others(server, remote, tiny_run):
 
 
 def test_a_bug_is_raised_where_the_grid_was_called(server, remote, monkeypatch):
-    def bug(checks, text):
+    def bug(question, text):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("glasshouse.llms.answer_grid.check_all", bug)
+    monkeypatch.setattr("glasshouse.llms.questions.PromptQuestion.fault", bug)
     with pytest.raises(ZeroDivisionError):
         AnswerGrid(QUESTIONS, [remote], GridOptions()).run()
 
@@ -113,6 +112,20 @@ def test_seeds_depend_on_everything_that_is_asked():
     seeds = {answer_seed(s, q, m, r) for s in (0, 1) for q in "ab" for m in "ab" for r in range(50)}
     assert len(seeds) == 400
     assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_a_folder_with_anything_else_is_refused(remote, tmp_path):
+    grid = AnswerGrid(QUESTIONS, [remote], GridOptions(), tmp_path / "g")
+    file = tmp_path / "file.txt"
+    file.write_text("x")
+    for folder in (tmp_path, file):
+        with refused(GlasshouseError, str(folder)):
+            AnswerGrid(QUESTIONS, [remote], GridOptions(), folder)
+    with refused(GlasshouseError, "questions", "--output"):
+        AnswerGrid(QUESTIONS[:1], [remote], GridOptions(), grid.folder)
+    (grid.folder / "grid.json").write_text("{")
+    with refused(GlasshouseError, "grid.json"):
+        AnswerGrid(QUESTIONS, [remote], GridOptions(), grid.folder)
 
 
 def test_mistakes_are_refused(remote):

@@ -1,54 +1,78 @@
-"""The answers of a grid on the disk: they survive a kill, and another grid does not get them."""
+"""The answers of an experiment on the disk: they survive a kill, and another experiment does not get them."""
+
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from glasshouse.llms.answer_journal import AnswerJournal, GridAnswer
+from glasshouse.llms.debate import DebateJournal
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
-DESIGN = {"format": 1, "questions": ["q"], "models": {"m": "run m, step 2"}, "options": {"seed": 0, "repeats": 2}}
+ASKED = {"topic": "trams", "temperatures": (0.2, 0.7)}
 
 
-def answer(repeat=0, text="é\u2028 \n"):
-    return GridAnswer("q", "m", repeat, 1, text, "end", 3, 4, 0.5, passed=True)
+def record(key: str, text: str = "x", kind: str = "point") -> dict[str, str]:
+    return {"kind": kind, "key": key, "text": text, "finish": "end", "model": "m"}
 
 
-def test_answers_come_back_and_a_line_that_was_cut_does_not(tmp_path):
-    folder = tmp_path / "grids" / "one"
-    journal = AnswerJournal(folder, DESIGN)
-    journal.add(answer(0))
-    journal.add(answer(1))
+def test_records_are_found_again(tmp_path: Path) -> None:
+    path = tmp_path / "debate.jsonl"
+    journal = DebateJournal(path, ASKED)
+    records = [record("1", "über \u2028 \ud800 <b>"), record("1", "A", "verdict")]
+    for each in records:
+        journal.add(each)
+        assert path.read_bytes().endswith(b"}\n"), "a record is in the file at once"
     journal.close()
-    path = folder / "answers.jsonl"
-    path.write_bytes(path.read_bytes()[:-20])
-    again = AnswerJournal(folder, DESIGN)
-    assert again.answers == {("q", "m", 0): answer(0)}
-    again.add(answer(1))
+    again = DebateJournal(path, ASKED)
+    assert again.records == {("point", "1"): records[0], ("verdict", "1"): records[1]}
     again.close()
-    assert list(AnswerJournal(folder, DESIGN).answers) == [("q", "m", 0), ("q", "m", 1)]
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"questions": ["other"]}, "questions"),
-        ({"models": {"m": "run m, step 4"}}, "models"),
-        ({"options": {"seed": 0, "repeats": 3}}, "repeats (2 there, 3 here)"),
-    ],
-)
-def test_another_grid_is_refused(tmp_path, changed, named):
-    AnswerJournal(tmp_path / "g", DESIGN).close()
-    with refused(GlasshouseError, named, "--output"):
-        AnswerJournal(tmp_path / "g", {**DESIGN, **changed})
+@given(cut=st.integers(0, 800))
+def test_any_cut_of_the_last_line_loses_at_most_that_line(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    path = tmp_path_factory.mktemp("cut") / "debate.jsonl"
+    journal = DebateJournal(path, ASKED)
+    for number in range(3):
+        journal.add(record(str(number), "x" * 100 * number))
+    journal.close()
+    content = path.read_bytes()
+    path.write_bytes(content[: max(len(content) - cut, content.index(b"\n") + 1)])
+    again = DebateJournal(path, ASKED)
+    kept = [int(key) for _, key in again.records]
+    again.close()
+    assert kept == list(range(path.read_bytes().count(b"\n") - 1))
+    assert content.startswith(path.read_bytes())
 
 
-def test_other_folders_are_refused(tmp_path):
-    (tmp_path / "file.txt").write_text("x")
-    with refused(GlasshouseError, str(tmp_path)):
-        AnswerJournal(tmp_path, DESIGN)
-    with refused(GlasshouseError, "file.txt"):
-        AnswerJournal(tmp_path / "file.txt", DESIGN)
-    AnswerJournal(tmp_path / "g", DESIGN).close()
-    (tmp_path / "g" / "grid.json").write_text("{")
-    with refused(GlasshouseError, "grid.json"):
-        AnswerJournal(tmp_path / "g", DESIGN)
+@pytest.mark.parametrize("content", [b"not JSON\n", b"[]\n"])
+def test_a_file_that_does_not_begin_as_a_journal_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "debate.jsonl"
+    path.write_bytes(content)
+    with refused(GlasshouseError, "debate.jsonl"):
+        DebateJournal(path, ASKED)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("damaged", [{"text": 5}, {"kind": None}, {"finish": ["end"]}])
+def test_the_question_of_a_damaged_line_is_asked_again(tmp_path: Path, damaged: dict[str, object]) -> None:
+    path = tmp_path / "debate.jsonl"
+    journal = DebateJournal(path, ASKED)
+    journal.add({**record("1"), **damaged})
+    journal.add(record("2"))
+    journal.close()
+    again = DebateJournal(path, ASKED)
+    assert list(again.records) == [("point", "2")]
+    again.add(record("1"))
+    again.close()
+    assert len(DebateJournal(path, ASKED).records) == 2
+
+
+def test_another_question_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "debate.jsonl"
+    DebateJournal(path, ASKED).close()
+    with refused(GlasshouseError, "topic='trams'", "'trains'", "--output"):
+        DebateJournal(path, {**ASKED, "topic": "trains"})
+    with refused(GlasshouseError, "rounds=None", "2"):
+        DebateJournal(path, {**ASKED, "rounds": 2})

@@ -19,8 +19,7 @@ from glasshouse.llms.code_runner import run_with_tests
     ],
 )
 def test_good_code_passes(code, tests):
-    outcome = run_with_tests(code, tests)
-    assert outcome.passed, outcome.reason
+    assert run_with_tests(code, tests) == ""
 
 
 @pytest.mark.parametrize(
@@ -44,9 +43,7 @@ def test_good_code_passes(code, tests):
     ],
 )
 def test_bad_code_fails_with_its_reason(code, tests, reason):
-    outcome = run_with_tests(code, tests)
-    assert not outcome.passed
-    assert reason in outcome.reason
+    assert reason in run_with_tests(code, tests)
 
 
 def test_files_outside_are_neither_written_nor_deleted(tmp_path):
@@ -57,16 +54,15 @@ def test_files_outside_are_neither_written_nor_deleted(tmp_path):
         f"import os; os.remove({str(kept)!r})",
         f"import os; os.rename({str(kept)!r}, 'y')",
     ):
-        assert not run_with_tests(code, "").passed
+        assert run_with_tests(code, "")
     link = f"import os; os.symlink({str(kept)!r}, 'link'); open('link', 'w')"
-    assert not run_with_tests(link, "").passed
+    assert run_with_tests(link, "")
     assert kept.read_text() == "x"
 
 
 @pytest.mark.parametrize("code", ["while True: pass", "import time; time.sleep(60)"])
 def test_time_is_limited(code):
-    outcome = run_with_tests(code, "", seconds=0.3)
-    assert outcome.reason == "not done after 0.3 s"
+    assert run_with_tests(code, "", seconds=0.3) == "not done after 0.3 s"
 
 
 def test_nothing_is_left_behind(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from glasshouse.llms.debate import (
     AGAINST,
     FOR,
     Debate,
+    DebateJournal,
     DebateOptions,
     DebatePoint,
     clean,
@@ -17,7 +18,6 @@ from glasshouse.llms.debate import (
     turn_seed,
     turns,
 )
-from glasshouse.llms.debate_journal import DebateJournal
 from glasshouse.specs.errors import GlasshouseError
 from tests.llms.scripted_models import TOPIC, ScriptedModel
 from tests.refusals import refused

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.llms.debate import DebatePoint
-from glasshouse.llms.debate_journal import DebateJournal
+from glasshouse.llms.debate import DebateJournal, DebatePoint
 from glasshouse.llms.debate_judge import JudgeSummary, judge_points, pairs, read_verdict, summarise
 from tests.llms.scripted_models import ScriptedModel, points_of
 

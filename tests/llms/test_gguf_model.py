@@ -6,9 +6,8 @@ import socket
 import pytest
 
 import glasshouse
-from glasshouse.llms.gguf_model import GGUFModel
 from glasshouse.llms.language_model import Message, Options, streamed_reply
-from glasshouse.llms.run_model import RunModel
+from glasshouse.llms.local_models import GGUFModel, RunModel
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport, GlasshouseError
 from tests import needs

@@ -5,16 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.llms.answer_checks import parse_check
 from glasshouse.llms.answer_grid import AnswerGrid, GridOptions
-from glasshouse.llms.grid_report import cost_text, describe_check, write_report
+from glasshouse.llms.grid_report import cost_text, write_report
 from glasshouse.llms.grid_results import results_of
 from glasshouse.llms.model_list import ModelEntry
-from glasshouse.llms.question_files import PromptQuestion
+from glasshouse.llms.questions import PromptQuestion, parse_check
 
 
 def test_a_report_is_written_from_the_answers(server, tmp_path):
-    check = parse_check("", {"number": 2.96, "tolerance": 0.01})
+    check = parse_check({"number": 2.96, "tolerance": 0.01})
     questions = [PromptQuestion("division", "What is 77 / 26?", checks=(check,))]
     models = [ModelEntry(name, "openai", name, Path(), (0.0, 1.0), base_url=server.address) for name in ("one", "two")]
     grid = AnswerGrid(questions, models, GridOptions(repeats=2), tmp_path / "g")
@@ -32,7 +31,7 @@ def test_a_report_is_written_from_the_answers(server, tmp_path):
 
 
 def test_checks_and_costs_in_words():
-    assert describe_check(parse_check("", {"exact": "a"})) == "is “a”"
-    assert describe_check(parse_check("", {"number": 2, "tolerance": 0.5})) == "has a number within 0.5 of 2"
-    assert describe_check(parse_check("", {"python": "pass"})).startswith("has Python code")
+    assert parse_check({"exact": "a"}).rule == "is “a”"
+    assert parse_check({"number": 2, "tolerance": 0.5}).rule == "has a number within 0.5 of 2"
+    assert parse_check({"python": "pass"}).rule.startswith("has Python code")
     assert [cost_text(cost) for cost in (None, 0.00123, 1234.5)] == ["", "0.0012", "1,234.50"]

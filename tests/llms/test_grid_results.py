@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glasshouse.llms.answer_journal import GridAnswer
+from glasshouse.llms.answer_grid import GridAnswer
 from glasshouse.llms.grid_results import agreement_of, results_of
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import glasshouse
 from glasshouse.llms.language_model import Message, Options, render_chat, streamed_reply
-from glasshouse.llms.run_model import RunModel
+from glasshouse.llms.local_models import RunModel
 from glasshouse.runs.run import Run
 
 CHAT = [Message("user", "the cat")]

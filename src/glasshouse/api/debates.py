@@ -7,14 +7,14 @@ from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api.llms import open_language_model
 from glasshouse.inspection.entailment_metric import Judge
-from glasshouse.llms import debate_judge, debate_measures
+from glasshouse.llms import answer_journal, debate_judge, debate_measures
 from glasshouse.llms.contradictions import ContradictionTest, EntailmentTest, NegationTest
-from glasshouse.llms.debate import Debate, DebateOptions, default_control_topic
-from glasshouse.llms.debate_journal import DebateJournal
+from glasshouse.llms.debate import Debate, DebateJournal, DebateOptions, default_control_topic
 from glasshouse.llms.debate_report import DebateResult
 from glasshouse.llms.language_model import LanguageModel
-from glasshouse.records import containment, lock, progress_bar
+from glasshouse.records import lock, progress_bar
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -64,10 +64,7 @@ def debate(
     )
     embed = None if encoder is None else _encoder(Run(encoder, device), topic)
     folder = Path("debates") / _folder_name(topic) if output is None else Path(output)
-    if folder.exists() and not folder.is_dir():
-        raise GlasshouseError(f"{folder} is a file; name a folder with --output")
-    folder.mkdir(parents=True, exist_ok=True)
-    containment.refuse_links(folder)
+    answer_journal.make_folder(folder)
     with (
         lock.hold(folder, "wait for it, or name another folder with --output"),
         closing(DebateJournal(folder / "debate.jsonl", asdict(options))) as journal,
@@ -101,11 +98,7 @@ def _model_name(model: str | LanguageModel) -> str:
 
 
 def _opened(model: str | LanguageModel, config: str | PathLike[str] | None, device: str) -> LanguageModel:
-    from glasshouse.llms.model_list import open_language_model
-
-    if not isinstance(model, str):
-        return model
-    return open_language_model(model, None if config is None else Path(config), device)
+    return open_language_model(model, config, device) if isinstance(model, str) else model
 
 
 def _encoder(run: Run, topic: str) -> debate_measures.TextEncoder:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from glasshouse.llms.answer_grid import AnswerGrid, GridEvent, GridOptions
-from glasshouse.llms.answer_journal import GridAnswer
+from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridEvent, GridOptions
 from glasshouse.llms.chat_session import ChatSession
 from glasshouse.llms.distribution_recovery import Recovered, Recovery
 from glasshouse.llms.grid_report import write_report
@@ -21,7 +20,7 @@ from glasshouse.llms.language_model import LanguageModel, Message, Options, Repl
 from glasshouse.llms.model_list import find_model
 from glasshouse.llms.next_token_api import MOST_TOP, RunAPI, ServerAPI
 from glasshouse.llms.openai_model import OpenAIModel
-from glasshouse.llms.question_files import read_questions
+from glasshouse.llms.questions import read_questions
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, Interrupted

@@ -37,7 +37,7 @@ def _say_answer(grid: Any, event: Any) -> None:
     answer = event.answer
     if answer is None:
         return
-    done, total = len(grid.journal.answers), grid.size
+    done, total = len(grid.found), grid.size
     facts = "cached" if answer.cached else f"{answer.tokens} tokens, {formatting.duration(answer.seconds)}"
     progress_bar.say(
         f"{done}/{total}  {answer.model}  {answer.question}  repeat {answer.repeat + 1}  {_mark(answer.passed)}({facts})  "

@@ -13,15 +13,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.llms.answer_checks import check_all
-from glasshouse.llms.answer_journal import AnswerJournal, GridAnswer
+from glasshouse.llms import answer_journal
+from glasshouse.llms.answer_journal import AnswerJournal
 from glasshouse.llms.http_endpoint import BrokenStream
 from glasshouse.llms.language_model import Options, streamed_reply
 from glasshouse.llms.model_list import ModelEntry
-from glasshouse.llms.question_files import PromptQuestion
-from glasshouse.records import containment, lock
+from glasshouse.llms.questions import PromptQuestion
+from glasshouse.records import atomic_files, lock, plain_files
 from glasshouse.specs.errors import GlasshouseError
 
+# What is asked, and a line for each answer.
+DESIGN, ANSWERS = "grid.json", "answers.jsonl"
 FOLDER = Path("grids")
 # Each answer is a row of the page and of results.json.
 MOST_CELLS = 100_000
@@ -50,6 +52,32 @@ class GridOptions:
 
 
 @dataclass(frozen=True)
+class GridAnswer:
+    """One answer. `repeat` counts from 0. `passed` is None without a check; `reason` says why an answer is wrong.
+
+    A `cached` answer is the first one again: it took no time and cost nothing.
+    """
+
+    question: str
+    model: str
+    repeat: int
+    seed: int
+    text: str
+    finish: str
+    prompt_tokens: int
+    tokens: int
+    seconds: float
+    cost: float | None = None
+    passed: bool | None = None
+    reason: str = ""
+    cached: bool = False
+
+    @property
+    def cell(self) -> Cell:
+        return self.question, self.model, self.repeat
+
+
+@dataclass(frozen=True)
 class GridEvent:
     """What happens at one cell: it is asked (no piece), a piece of text comes, or its answer is complete."""
 
@@ -60,12 +88,19 @@ class GridEvent:
     answer: GridAnswer | None = None
 
 
+class Events(queue.Queue[GridEvent | Exception | None]):
+    """What the threads hand over: events, a bug, and None at the end of each thread."""
+
+
 class _Stopped(Exception):
     """The grid was stopped while a model was answering."""
 
 
 class AnswerGrid:
-    """A grid in a folder. Without a folder, one is made from what is asked, so that the same grid continues."""
+    """A grid in a folder. Without a folder, one is made from what is asked, so that the same grid continues.
+
+    `found` are the answers so far, by cell; `failed` are the models that failed, with their errors.
+    """
 
     def __init__(
         self,
@@ -82,31 +117,37 @@ class AnswerGrid:
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise GlasshouseError(f"models has {twice!r} twice; name each model once")
         self.questions, self.models, self.options, self.title = tuple(questions), tuple(models), options, title
-        self._opened = {model.name: model.open(device) for model in models}
-        self.identities = {name: model.identity() for name, model in self._opened.items()}
         if self.size > MOST_CELLS:
             raise GlasshouseError(
                 f"{len(self.questions)} questions, {len(models)} models and {options.repeats:,} repeats are {self.size:,} "
                 f"answers, and a grid has at most {MOST_CELLS:,}; choose fewer repeats"
             )
-        design = self._design()
+        self._opened = {model.name: model.open(device) for model in models}
+        self.identities = {name: model.identity() for name, model in self._opened.items()}
+        design = {"questions": [asdict(question) for question in questions], "models": self.identities, **asdict(options)}
         self.folder = folder or FOLDER / f"{title}-{_digest(design, 4).hex()}"
-        self.journal = AnswerJournal(self.folder, design)
+        self._make_folder(design)
+        self._journal = AnswerJournal(
+            self.folder / ANSWERS, GridAnswer, lambda record: (record["question"], record["model"], record["repeat"])
+        )
+        self.found = {cell: GridAnswer(**record) for cell, record in self._journal.records.items()}
         self.failed: dict[str, GlasshouseError] = {}
 
-    def _design(self) -> dict[str, Any]:
-        return {
-            "format": 1,
-            "questions": [asdict(question) for question in self.questions],
-            "models": self.identities,
-            "options": asdict(self.options),
-        }
+    def _make_folder(self, design: dict[str, Any]) -> None:
+        """Make the folder with the design. One with another grid, or with other files, is refused."""
+        path = self.folder / DESIGN
+        if not path.exists() and self.folder.is_dir() and any(self.folder.iterdir()):
+            raise GlasshouseError(f"{self.folder} holds other files and no grid; name an empty folder with --output")
+        answer_journal.make_folder(self.folder)
+        if path.exists():
+            answer_journal.refuse_other(path, plain_files.read_bytes(path), design)
+        else:
+            atomic_files.write_json(path, design)
 
     @property
     def answers(self) -> list[GridAnswer]:
         """The answers so far, in the order of the cells."""
-        found = self.journal.answers
-        return [found[cell] for cell in self.cells() if cell in found]
+        return [self.found[cell] for cell in self.cells() if cell in self.found]
 
     @property
     def size(self) -> int:
@@ -124,22 +165,19 @@ class AnswerGrid:
 
     def missing(self) -> list[Cell]:
         """The cells without an answer."""
-        return [cell for cell in self.cells() if cell not in self.journal.answers]
+        return [cell for cell in self.cells() if cell not in self.found]
 
     def run(self, show: Callable[[GridEvent], None] = lambda event: None) -> None:
         """Ask what is left to ask. A model that fails is in `failed`; the others go on."""
-        containment.refuse_links(self.folder)
         with lock.hold(self.folder, "wait for it, or name another folder with --output"):
-            self._copy_first_answers(show)
+            for answer in self.answers:
+                self._repeat(answer, show)
             self._run(show)
 
     def _run(self, show: Callable[[GridEvent], None]) -> None:
         self.failed = {}
-        events: queue.Queue[GridEvent | Exception | None] = queue.Queue()
-        stop = threading.Event()
-        workers = [
-            threading.Thread(target=self._work, args=(cells, events, stop), daemon=True) for cells in self._shares() if cells
-        ]
+        events, stop = Events(), threading.Event()
+        workers = [threading.Thread(target=self._work, args=(cells, events, stop), daemon=True) for cells in self._shares()]
         for worker in workers:
             worker.start()
         running = len(workers)
@@ -150,13 +188,11 @@ class AnswerGrid:
                     raise event
                 if event is None:
                     running -= 1
-                    continue
-                if event.answer is not None:
-                    self.journal.add(event.answer)
+                elif event.answer is None:
                     show(event)
-                    self._copy_first_answers(show)
                 else:
-                    show(event)
+                    self._keep(event.answer, show)
+                    self._repeat(event.answer, show)
         finally:
             stop.set()
             for worker in workers:
@@ -170,7 +206,7 @@ class AnswerGrid:
         for name in remote:
             yield [cell for cell in missing if cell[1] == name]
 
-    def _work(self, cells: list[Cell], events: "queue.Queue[GridEvent | Exception | None]", stop: threading.Event) -> None:
+    def _work(self, cells: list[Cell], events: Events, stop: threading.Event) -> None:
         try:
             for cell in cells:
                 if cell[1] not in self.failed and not stop.is_set():
@@ -184,13 +220,11 @@ class AnswerGrid:
             events.put(error)
         events.put(None)
 
-    def _answer(self, cell: Cell, events: "queue.Queue[GridEvent | Exception | None]", stop: threading.Event) -> GridAnswer:
-        name, model_name, repeat = cell
-        question = next(question for question in self.questions if question.name == name)
-        model = next(model for model in self.models if model.name == model_name)
-        seed = answer_seed(self.options.seed, name, model_name, repeat)
-        how = self.options
-        options = Options(how.max_tokens, how.temperature, how.top_p, seed=seed)
+    def _answer(self, cell: Cell, events: Events, stop: threading.Event) -> GridAnswer:
+        question = next(question for question in self.questions if question.name == cell[0])
+        model = next(model for model in self.models if model.name == cell[1])
+        seed = answer_seed(self.options.seed, *cell)
+        options = Options(self.options.max_tokens, self.options.temperature, self.options.top_p, seed=seed)
 
         def show(piece: str) -> None:
             if stop.is_set():
@@ -200,12 +234,12 @@ class AnswerGrid:
         for attempt in range(1, STREAM_ATTEMPTS + 1):
             events.put(GridEvent(*cell))
             try:
-                reply = streamed_reply(self._opened[model_name], question.messages(), options, show)
+                reply = streamed_reply(self._opened[model.name], question.messages(), options, show)
                 break
             except BrokenStream:
                 if attempt == STREAM_ATTEMPTS:
                     raise
-        outcome = check_all(question.checks, reply.text)
+        fault = question.fault(reply.text)
         return GridAnswer(
             *cell,
             seed,
@@ -215,20 +249,22 @@ class AnswerGrid:
             reply.tokens,
             round(reply.seconds, 4),
             model.cost(reply),
-            None if outcome is None else outcome.passed,
-            "" if outcome is None else outcome.reason,
+            not fault if question.checks else None,
+            fault,
         )
 
-    def _copy_first_answers(self, show: Callable[[GridEvent], None]) -> None:
+    def _keep(self, answer: GridAnswer, show: Callable[[GridEvent], None]) -> None:
+        self.found[answer.cell] = answer
+        self._journal.add(asdict(answer))
+        show(GridEvent(*answer.cell, answer=answer))
+
+    def _repeat(self, first: GridAnswer, show: Callable[[GridEvent], None]) -> None:
         """With `cached`, the first answer to a question stands for its repeats."""
-        if not self.options.cached:
-            return
-        for cell in self.missing():
-            first = self.journal.answers.get((cell[0], cell[1], 0))
-            if first is not None and cell[2]:
-                copied = replace(first, repeat=cell[2], cached=True, seconds=0.0, cost=None if first.cost is None else 0.0)
-                self.journal.add(copied)
-                show(GridEvent(*cell, answer=copied))
+        if self.options.cached and first.repeat == 0:
+            for repeat in range(1, self.options.repeats):
+                if (first.question, first.model, repeat) not in self.found:
+                    cost = None if first.cost is None else 0.0
+                    self._keep(replace(first, repeat=repeat, cached=True, seconds=0.0, cost=cost), show)
 
 
 def answer_seed(seed: int, question: str, model: str, repeat: int) -> int:

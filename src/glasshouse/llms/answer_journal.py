@@ -1,112 +1,83 @@
-"""The answers of a grid in its folder: `grid.json` says what is asked, `answers.jsonl` has a line for each answer.
+"""The answers of an experiment in a file, one line each, so that an experiment that was killed continues.
 
-A line is on the disk before the next question is asked, so a grid that was killed continues where it stopped.
+Each line is on the disk before the next question is asked. Knows no model.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from glasshouse.records import atomic_files, kept_json, kept_schema
+from glasshouse import formatting
+from glasshouse.records import containment, kept_json
 from glasshouse.records.journals import JournalFile
 from glasshouse.specs.errors import GlasshouseError
 
-DESIGN: Final = "grid.json"
-ANSWERS: Final = "answers.jsonl"
-
-
-@dataclass(frozen=True)
-class GridAnswer:
-    """One answer. `repeat` counts from 0. `passed` is None without a check; `reason` says why an answer is wrong.
-
-    A `cached` answer is the first one again: it took no time and cost nothing.
-    """
-
-    question: str
-    model: str
-    repeat: int
-    seed: int
-    text: str
-    finish: str
-    prompt_tokens: int
-    tokens: int
-    seconds: float
-    cost: float | None = None
-    passed: bool | None = None
-    reason: str = ""
-    cached: bool = False
-
-    @property
-    def cell(self) -> tuple[str, str, int]:
-        """What was asked: the question, the model and the repeat."""
-        return self.question, self.model, self.repeat
-
 
 class AnswerJournal:
-    """The folder of a grid. `answers` are those so far, by cell."""
+    """`records` are the answers so far, by key. They fit `schema`; the question of a damaged line is asked again.
 
-    def __init__(self, folder: Path, design: Mapping[str, Any]) -> None:
-        self.folder = folder
-        self.answers: dict[tuple[str, str, int], GridAnswer] = {}
-        self._file: JournalFile | None = None
-        if folder.exists() and not folder.is_dir():
-            raise GlasshouseError(f"{folder} is a file; name a folder with --output")
-        asked = json.loads(json.dumps(design))
-        if (folder / DESIGN).exists():
-            self._compare(asked)
-        elif folder.exists() and any(folder.iterdir()):
-            raise GlasshouseError(f"{folder} holds other files and no grid; name a new or an empty folder with --output")
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / DESIGN).exists():
-            atomic_files.write_json(folder / DESIGN, asked)
-        self._read()
+    With `asked`, the first line says what is asked, and a journal of something else is refused. Without a path nothing is
+    kept.
+    """
 
-    def _compare(self, asked: dict[str, Any]) -> None:
-        """Refuse a folder with another grid."""
-        try:
-            found = kept_json.read(self.folder / DESIGN, dict[str, Any])
-        except (OSError, ValueError) as error:
-            raise GlasshouseError(
-                f"{self.folder / DESIGN} is damaged ({error}); name another folder with --output"
-            ) from None
-        changed = [name for name in asked if found.get(name) != asked[name]]
-        if "options" in changed and isinstance(found.get("options"), dict):
-            changed.remove("options")
-            before = found["options"]
-            changed += [
-                f"{name} ({before.get(name)} there, {value} here)"
-                for name, value in asked["options"].items()
-                if before.get(name) != value
-            ]
-        if changed:
-            raise GlasshouseError(
-                f"{self.folder} holds the answers of another grid; different are: {', '.join(changed)}; "
-                "name another folder with --output, or leave it out"
-            )
+    def __init__(
+        self,
+        path: Path | None,
+        schema: Any,
+        key: Callable[[Any], Hashable],
+        asked: Mapping[str, Any] | None = None,
+        option: str = "--output",
+    ) -> None:
+        self.records: dict[Any, Any] = {}
+        self.path, self._key = path, key
+        self._file = None if path is None else JournalFile(path)
+        lines = [] if self._file is None else self._file.lines
+        if asked is not None and path is not None and self._file is not None:
+            if lines:
+                refuse_other(path, lines[0], asked, option)
+            else:
+                self._file.write(asked)
+            lines = lines[1:]
+        for line in lines:
+            with suppress(ValueError):
+                record = kept_json.parse(line, schema)
+                self.records[key(record)] = record
 
-    def _read(self) -> None:
-        path = self.folder / ANSWERS
-        names = {field.name for field in fields(GridAnswer)}
-        self._file = JournalFile(path)
-        for line in self._file.lines:
-            try:
-                table = kept_json.parse(line, dict[str, Any])
-                known = {name: value for name, value in table.items() if name in names}
-                kept_schema.check(known, GridAnswer)
-            except ValueError:
-                continue  # a damaged line: its question is asked again
-            answer = GridAnswer(**known)
-            self.answers.setdefault(answer.cell, answer)
-
-    def add(self, answer: GridAnswer) -> None:
-        """Keep an answer. It is on the disk when this returns."""
-        assert self._file is not None
-        self.answers[answer.cell] = answer
-        self._file.write(asdict(answer))
+    def add(self, record: Any, to_disk: bool = True) -> None:
+        """Keep an answer; with `to_disk` it outlives the machine."""
+        self.records[self._key(record)] = record
+        if self._file is not None:
+            self._file.write(record, to_disk)
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
-            self._file = None
+
+
+def refuse_other(path: Path, found: str | bytes, asked: Mapping[str, Any], option: str = "--output") -> None:
+    """Refuse a file that says that something else was asked."""
+    try:
+        before = kept_json.parse(found, dict[str, Any])
+    except ValueError as error:
+        raise GlasshouseError(f"{path} does not say what was asked ({error}); name another with {option}") from None
+    now = json.loads(json.dumps(asked))
+    for name in dict.fromkeys([*now, *before]):
+        if before.get(name) != now.get(name):
+            raise GlasshouseError(
+                f"{path} holds answers with {name}={_shown(before.get(name))}, not {_shown(now.get(name))}; repeat its "
+                f"options to continue it, or name another with {option}"
+            )
+
+
+def _shown(value: object) -> str:
+    return formatting.one_line(repr(value), most=100)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of an experiment, unless it exists."""
+    if folder.exists() and not folder.is_dir():
+        raise GlasshouseError(f"{folder} is a file; name a folder with --output")
+    folder.mkdir(parents=True, exist_ok=True)
+    containment.refuse_links(folder)

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from glasshouse.llms.language_model import Message, Options, Reply, streamed_reply
-from glasshouse.llms.model_list import NamedLanguageModel
+from glasshouse.llms.language_model import Message, NamedLanguageModel, Options, Reply, streamed_reply
 from glasshouse.specs.errors import GlasshouseError
 
 SPEAKERS = {"system": "System", "user": "User", "assistant": "Assistant"}

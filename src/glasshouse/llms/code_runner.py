@@ -1,4 +1,4 @@
-"""Runs Python code that a language model wrote, in a process of its own with limits, and tells whether its tests pass.
+"""Runs Python code that a language model wrote, in a process of its own with limits, and tells why its tests fail.
 
 The limits stop accidents and careless code: a loop without end, full memory or a full disk, deleted files, data sent away.
 They are no wall against code that is written to break out. The other process sets them before it runs the code:
@@ -21,7 +21,6 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 SECONDS: Final = 5.0
@@ -49,16 +48,11 @@ _LISTINGS: Final = ("os.listdir", "os.scandir")
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-@dataclass(frozen=True)
-class CodeOutcome:
-    """Whether the tests passed; if not, the reason in one line."""
+def run_with_tests(code: str, tests: str, seconds: float = SECONDS) -> str:
+    """Run the code and then the tests in the same names; returns why they fail, in one line, or "" if they pass.
 
-    passed: bool
-    reason: str = ""
-
-
-def run_with_tests(code: str, tests: str, seconds: float = SECONDS) -> CodeOutcome:
-    """Run the code and then the tests in the same names. They pass if they raise nothing within the time."""
+    They pass if they raise nothing within the time.
+    """
     # The code could end the process early with status 0, so only this word says that the tests ended.
     word = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="answer-") as folder, tempfile.TemporaryFile() as errors:
@@ -81,13 +75,13 @@ def run_with_tests(code: str, tests: str, seconds: float = SECONDS) -> CodeOutco
                 process.kill()
             process.communicate()
         if out.decode("utf-8", "replace") == word:
-            return CodeOutcome(True)
+            return ""
         size = errors.seek(0, os.SEEK_END)
         errors.seek(max(size - ERROR_BYTES, 0))
         lines = [line.strip() for line in errors.read().decode("utf-8", "replace").splitlines() if line.strip()]
     if process.returncode in _TIME_IS_UP:
-        return CodeOutcome(False, f"not done after {seconds:g} s")
-    return CodeOutcome(False, lines[-1][:300] if lines else "the code ended the process before its tests")
+        return f"not done after {seconds:g} s"
+    return lines[-1][:300] if lines else "the code ended the process before its tests"
 
 
 def _main() -> NoReturn:

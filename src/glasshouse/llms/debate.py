@@ -9,8 +9,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypedDict
 
-from glasshouse.llms.debate_journal import POINT, DebateJournal
+from glasshouse.llms.answer_journal import AnswerJournal
 from glasshouse.llms.language_model import LanguageModel, Message, Options
 from glasshouse.metrics.text_overlap import content_stems
 from glasshouse.specs.errors import GlasshouseError
@@ -108,6 +110,43 @@ def turns(options: DebateOptions) -> Iterator[Turn]:
                         yield Turn(topic, temperature, round_number, number, side, model)
 
 
+class KeptReply(TypedDict):
+    """What every line of a debate's journal has after the first. It has more, for whoever reads it."""
+
+    kind: str
+    key: str
+    text: str
+    finish: str
+
+
+class DebateJournal(AnswerJournal):
+    """The replies of a debate by kind ("point" or "verdict") and key, in a file that begins with the options."""
+
+    def __init__(self, path: Path, asked: Mapping[str, Any]) -> None:
+        super().__init__(path, KeptReply, lambda record: (record["kind"], record["key"]), asked)
+
+    def reply(
+        self,
+        kind: str,
+        key: str,
+        model: LanguageModel,
+        messages: Sequence[Message],
+        max_tokens: int,
+        temperature: float,
+        seed: int,
+        facts: Mapping[str, Any],
+    ) -> KeptReply:
+        """The reply that is kept, or else the model's, which is kept with these facts."""
+        if (kind, key) not in self.records:
+            options = Options(max_tokens, temperature, seed=turn_seed(seed, f"{kind} {key}"))
+            reply = model.chat(messages, options)
+            asked = {"seed": options.seed, "messages": [asdict(message) for message in messages]}
+            answered = {"text": reply.text, "finish": reply.finish, "tokens": reply.tokens}
+            self.add({"kind": kind, "key": key, **facts, **asked, **answered, "seconds": round(reply.seconds, 3)})
+        record: KeptReply = self.records[kind, key]
+        return record
+
+
 class Debate:
     """A debate of opened models. `models` are in the order of `options.models`."""
 
@@ -125,30 +164,21 @@ class Debate:
         return said
 
     def _point(self, turn: Turn, said: Sequence[DebatePoint]) -> DebatePoint:
-        answers = last_argument(turn, self.options.models, said)
-        record = self.journal.find(POINT, turn.key)
-        if record is None:
-            messages = prompt(turn, self.options, said, answers)
-            how = Options(
-                self.options.max_tokens, turn.temperature, seed=turn_seed(self.options.seed, f"{POINT} {turn.key}")
-            )
-            reply = self.models[turn.model].chat(messages, how)
-            record = {
-                **asdict(turn),
-                "seed": how.seed,
-                "messages": [asdict(message) for message in messages],
-                "text": reply.text,
-                "finish": reply.finish,
-                "tokens": reply.tokens,
-                "seconds": round(reply.seconds, 3),
-            }
-            self.journal.add(POINT, turn.key, record)
-        return DebatePoint(turn, clean(record["text"]), record["finish"], answers.turn if answers else None)
+        answers, options = last_argument(turn, self.options.models, said), self.options
+        messages, model = prompt(turn, options, said, answers), self.models[turn.model]
+        reply = self.journal.reply(
+            "point", turn.key, model, messages, options.max_tokens, turn.temperature, options.seed, asdict(turn)
+        )
+        return DebatePoint(turn, clean(reply["text"]), reply["finish"], answers.turn if answers else None)
 
 
 def clean(text: str) -> str:
     """A reply without the reasoning that some models write first, and without line breaks."""
-    return " ".join(re.sub(r"(?s)<think>.*?(</think>|$)", "", text).split())
+    return " ".join(without_reasoning(text).split())
+
+
+def without_reasoning(text: str) -> str:
+    return re.sub(r"(?s)<think>.*?(</think>|$)", "", text)
 
 
 def last_argument(turn: Turn, models: Sequence[str], said: Sequence[DebatePoint]) -> DebatePoint | None:

@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from glasshouse.llms.debate import DebatePoint, turn_seed
-from glasshouse.llms.debate_journal import VERDICT, DebateJournal
-from glasshouse.llms.language_model import LanguageModel, Message, Options
+from glasshouse.llms.debate import DebateJournal, DebatePoint, without_reasoning
+from glasshouse.llms.language_model import LanguageModel, Message
 from glasshouse.verdicts import mean_intervals
 from glasshouse.verdicts.mean_intervals import MeanWithInterval
 
@@ -84,26 +83,17 @@ def judge_points(
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[JudgedPair]:
     """Ask for every verdict that the journal does not have."""
+
+    def ask(a: DebatePoint, b: DebatePoint) -> str | None:
+        key = json.dumps([name, a.turn.key, b.turn.key])
+        facts = {"judge": name, "A": asdict(a.turn), "B": asdict(b.turn)}
+        return read_verdict(journal.reply("verdict", key, judge, prompt(a, b), MAX_TOKENS, 0.0, seed, facts)["text"])
+
     chosen, judged = pairs(points), []
-    for place, (first, second) in enumerate(chosen):
-        verdict = _ask(name, judge, first, second, journal, seed)
-        swapped = _ask(name, judge, second, first, journal, seed)
-        judged.append(JudgedPair(first, second, verdict, swapped))
-        progress((place + 1) / len(chosen))
+    for first, second in chosen:
+        judged.append(JudgedPair(first, second, ask(first, second), ask(second, first)))
+        progress(len(judged) / len(chosen))
     return judged
-
-
-def _ask(name: str, judge: LanguageModel, a: DebatePoint, b: DebatePoint, journal: DebateJournal, seed: int) -> str | None:
-    key = json.dumps([name, a.turn.key, b.turn.key])
-    record = journal.find(VERDICT, key)
-    if record is None:
-        messages = prompt(a, b)
-        how = Options(MAX_TOKENS, temperature=0.0, seed=turn_seed(seed, f"{VERDICT} {key}"))
-        reply = judge.chat(messages, how)
-        record = {"judge": name, "A": asdict(a.turn), "B": asdict(b.turn)}
-        record |= {"messages": [asdict(message) for message in messages], "text": reply.text, "finish": reply.finish}
-        journal.add(VERDICT, key, record)
-    return read_verdict(record["text"])
 
 
 def prompt(a: DebatePoint, b: DebatePoint) -> list[Message]:
@@ -120,7 +110,7 @@ def read_verdict(text: str) -> str | None:
     Either the letter stands alone at the start, or "argument", "answer", "option", "verdict" or "choice" names it and names
     no other. "A good argument" is no verdict.
     """
-    text = re.sub(r"(?s)<think>.*?(</think>|$)", "", text)
+    text = without_reasoning(text)
     alone = re.match(r"[\W_]*([AB])(?=[\W_]*$|[.,:;)\]*\"'\n\u2014-])", text)
     if alone:
         return alone.group(1)

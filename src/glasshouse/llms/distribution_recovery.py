@@ -24,9 +24,8 @@ import numpy as np
 import torch
 
 from glasshouse.generation.sampling import Sampling, distribution, draw
+from glasshouse.llms.answer_journal import AnswerJournal
 from glasshouse.llms.next_token_api import MOST_BIAS, Answer, NextTokenAPI
-from glasshouse.records import kept_json
-from glasshouse.records.journals import JournalFile
 from glasshouse.specs.errors import GlasshouseError
 
 RATIO, CLOSED, FORCED, BISECTION = METHODS = ("ratio", "closed-form", "forced", "bisection")
@@ -96,40 +95,6 @@ class Recovered:
 KeptAnswer = tuple[str, int, float | None, list[tuple[int, float]]]
 
 
-class Journal:
-    """The answers so far, one line each in a file, so that a recovery continues after a kill."""
-
-    def __init__(self, path: Path | None, key: Mapping[str, object]) -> None:
-        self.path, self.answers = path, {}
-        self._file: JournalFile | None = None
-        if path is None:
-            return
-        self._file = JournalFile(path)
-        if lines := self._file.lines:
-            if lines[0] != json.dumps(dict(key)):
-                raise GlasshouseError(
-                    f"{path} holds the answers of another model or prompt; name another file with --journal"
-                )
-            for line in lines[1:]:
-                try:
-                    bias, token, shown, top = kept_json.parse(line, KeptAnswer)
-                except ValueError:
-                    continue  # a damaged line: it is asked again
-                self.answers[bias] = Answer(token, shown, tuple((int(t), float(v)) for t, v in top))
-        if not lines:
-            self._file.write(dict(key))
-
-    def add(self, bias: str, answer: Answer) -> None:
-        self.answers[bias] = answer
-        if self._file is not None:
-            self._file.write([bias, answer.token, answer.log_probability, answer.top], to_disk=False)
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-
 class Recovery:
     """Recovers the distribution of the next token after one prompt."""
 
@@ -141,10 +106,8 @@ class Recovery:
         if method is not None and method not in METHODS:
             raise GlasshouseError(f"is not known; choose one of: {', '.join(METHODS)}", "method", method)
         self.api, self.prompt, self.top, self.method = api, prompt, top, method
-        self.journal = Journal(
-            journal,
-            {"model": api.name, "shows": api.shows, "vocabulary": api.vocabulary, "prompt": prompt, "top": top, "format": 1},
-        )
+        asked = {"model": api.name, "shows": api.shows, "vocabulary": api.vocabulary, "prompt": prompt, "top": top}
+        self.journal = AnswerJournal(journal, KeptAnswer, lambda record: str(record[0]), asked, "--journal")
         self.calls = 0  # in this process and before it
         self.log_probabilities = np.full(api.vocabulary, np.nan)
         self.errors = np.zeros(api.vocabulary)
@@ -311,13 +274,15 @@ class Recovery:
 
     def _ask(self, bias: Mapping[int, float]) -> Answer:
         key = json.dumps(sorted(bias.items()))
-        if key not in self.journal.answers:
-            self.journal.add(key, self.api.ask(self.prompt, self.top, bias))
+        if key not in self.journal.records:
+            answer = self.api.ask(self.prompt, self.top, bias)
+            self.journal.add([key, answer.token, answer.log_probability, answer.top], to_disk=False)
         if key not in self._asked:
             self._asked.add(key)
             self.calls += 1
             self._progress(min(self.calls / self._planned, 1.0))
-        return self.journal.answers[key]
+        _, token, shown, top = self.journal.records[key]
+        return Answer(token, shown, tuple((int(token), float(value)) for token, value in top))
 
     def _unseen(self, first: Answer) -> list[int]:
         seen = {token for token, _ in first.top}

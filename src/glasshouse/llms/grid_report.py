@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.llms.answer_checks import CONTAINS, EXACT, NUMBER, PYTHON, REGEX, AnswerCheck
-from glasshouse.llms.answer_grid import AnswerGrid
-from glasshouse.llms.answer_journal import GridAnswer
+from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer
 from glasshouse.llms.grid_results import GridResults, ModelScore
-from glasshouse.llms.question_files import PromptQuestion
+from glasshouse.llms.questions import PromptQuestion
 from glasshouse.pages import grid_page
 from glasshouse.records import atomic_files
 from glasshouse.results.language_models import (
@@ -95,7 +93,7 @@ def _question(grid: AnswerGrid, question: PromptQuestion) -> ShownQuestion:
         right = sum(bool(answer.passed) for answer in answers)
         summary = f"{right} of {len(answers)} right" if question.checks and answers else ""
         columns.append(ShownColumn(model.name, summary, tuple(map(_answer, answers))))
-    checks = tuple(map(describe_check, question.checks))
+    checks = tuple(check.rule for check in question.checks)
     return ShownQuestion(question.name, question.prompt, question.system, checks, tuple(columns))
 
 
@@ -108,17 +106,6 @@ def _answer(answer: GridAnswer) -> ShownAnswer:
     if answer.finish in FINISHES:
         facts.append(FINISHES[answer.finish])
     return ShownAnswer(answer.text, mark, answer.reason, " · ".join(facts))
-
-
-def describe_check(check: AnswerCheck) -> str:
-    """A check in words that follow "right if it"."""
-    return {
-        EXACT: f"is “{check.expected}”",
-        NUMBER: f"has a number within {check.tolerance:g} of {check.expected}",
-        REGEX: f"matches {check.expected}",
-        CONTAINS: f"contains “{check.expected}”",
-        PYTHON: f"has Python code that passes its tests within {check.seconds:g} s",
-    }[check.kind]
 
 
 def _without_nan(value: Any) -> Any:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from glasshouse.formatting import p_value, rounded
-from glasshouse.llms.answer_grid import AnswerGrid
-from glasshouse.llms.answer_journal import GridAnswer
+from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer
 from glasshouse.verdicts import proportions, verdict
 from glasshouse.verdicts.proportions import Proportion
 from glasshouse.verdicts.verdict import Difference, VerdictRule

@@ -5,8 +5,7 @@ answer ends where it would write the next message of the user.
 """
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -71,12 +70,28 @@ class LanguageModel(Protocol):
         """The answer in pieces, as they are made. The iterator may return a `Reply` when it ends, with what was counted."""
 
 
+class NamedLanguageModel(LanguageModel, Protocol):
+    """A language model that knows its context (in tokens; 0: not known) and what distinguishes it."""
+
+    context: int
+
+    def identity(self) -> str:
+        """What distinguishes this model from one of the same name."""
+
+    def chat_tokens(self, messages: Sequence[Message]) -> int:
+        """The number of tokens of a chat, or about that."""
+
+
 def streamed_reply(
     model: LanguageModel, messages: Sequence[Message], options: Options, show: Callable[[str], None] = lambda piece: None
 ) -> Reply:
     """Answer a chat; `show` receives each piece as it comes. Tokens are 0 where the model does not count them."""
-    start, pieces = time.perf_counter(), model.stream_chat(messages, options)
-    text = ""
+    return read_reply(model.stream_chat(messages, options), show)
+
+
+def read_reply(pieces: Iterator[str], show: Callable[[str], None] = lambda piece: None) -> Reply:
+    """The reply with which a stream ends, or else the text of its pieces."""
+    start, text = time.perf_counter(), ""
     while True:
         try:
             piece = next(pieces)
@@ -108,51 +123,3 @@ def check_messages(messages: Sequence[Message]) -> None:
     for message in messages:
         if message.role not in ROLES:
             raise GlasshouseError(f"of a message is not known; choose one of: {', '.join(ROLES)}", "role", message.role)
-
-
-class ContinuingModel(ABC):
-    """A model that continues texts, and answers a chat by continuing the text of it."""
-
-    name: str
-
-    def complete(self, prompt: str, options: Options) -> Reply:
-        return _last(self._reply(prompt, options, options.stop, strip=False))
-
-    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
-        return _last(self.stream_chat(messages, options))
-
-    def stream_chat(self, messages: Sequence[Message], options: Options) -> Generator[str, None, Reply]:
-        prompt, stop = self.render(messages)
-        return self._reply(prompt, options, (*stop, *options.stop), strip=True)
-
-    def render(self, messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
-        """The text of a chat, and the strings at which the answer ends."""
-        return render_chat(messages)
-
-    @abstractmethod
-    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
-        """The continuation of a prompt in pieces; at the end its finish, and the tokens of the prompt and of the answer."""
-
-    def _reply(self, prompt: str, options: Options, stop: Sequence[str], strip: bool) -> Generator[str, None, Reply]:
-        """The continuation in pieces, and the whole reply at the end; `strip` drops the white space at its start."""
-        start, pieces, text = time.perf_counter(), self.pieces(prompt, options, stop), ""
-        while True:
-            try:
-                piece = next(pieces)
-            except StopIteration as end:
-                finish, prompt_tokens, answer_tokens = end.value
-                return Reply(text, finish, prompt_tokens, answer_tokens, time.perf_counter() - start)
-            new = piece if text or not strip else piece.lstrip()
-            text += new
-            if new:
-                yield new
-
-
-def _last(pieces: Generator[str, None, Reply]) -> Reply:
-    """The reply with which a stream ends."""
-    while True:
-        try:
-            next(pieces)
-        except StopIteration as end:
-            reply: Reply = end.value
-            return reply

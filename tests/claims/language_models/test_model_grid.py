@@ -16,7 +16,6 @@ from glasshouse.claims.language_models.model_grid import (
     right,
 )
 from glasshouse.data.sources.calculations import OPERATIONS
-from glasshouse.llms.answer_checks import check_all
 from glasshouse.results.claim import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
@@ -55,7 +54,7 @@ def test_questions_are_balanced_and_answers_must_begin_with_the_result():
     assert [calculation[1] for _, calculation in asked] == [operation for operation in OPERATIONS for _ in range(3)]
     question = checked_question("What is 7 divided by 12?", (7, "divided by", 12))
     for answer, passed in (("0.58", True), ("0.58.", True), ("0.583", False), ("1 or 0.58", False), ("0.5", False)):
-        assert check_all(question.checks, answer).passed == passed, answer
+        assert (not question.fault(answer)) == passed, answer
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ from glasshouse.claims.rules import zero
 from glasshouse.interop import gguf_export
 from glasshouse.interop.gguf_file import gguf_package
 from glasshouse.llms import llama_cpp_server
-from glasshouse.llms.gguf_model import GGUFModel
 from glasshouse.llms.http_endpoint import HTTPEndpoint
 from glasshouse.llms.language_model import LanguageModel, Message, Options, render_chat
+from glasshouse.llms.local_models import GGUFModel
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.runs.run import Run
 from glasshouse.serving import installed

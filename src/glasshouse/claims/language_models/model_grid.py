@@ -10,11 +10,9 @@ from glasshouse.claims.rules import higher
 from glasshouse.data.sources import calculations
 from glasshouse.data.sources.calculations import OPERATIONS
 from glasshouse.llms import grid_results
-from glasshouse.llms.answer_checks import NUMBER, REGEX, AnswerCheck
-from glasshouse.llms.answer_grid import AnswerGrid, GridOptions
-from glasshouse.llms.answer_journal import GridAnswer
+from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridOptions
 from glasshouse.llms.model_list import ModelEntry
-from glasshouse.llms.question_files import PromptQuestion
+from glasshouse.llms.questions import NUMBER, REGEX, AnswerCheck, PromptQuestion
 from glasshouse.records import progress_bar
 
 # Arm -> width.
@@ -185,7 +183,7 @@ def _ask(folder: Path, paths: dict[str, Path], asked: Asked, seed: int, device: 
     grid = AnswerGrid([*questions, REPORTED], models, options, folder, device=device)
     cells = max(len(grid.cells()), 1)
     with progress_bar.bar(f"asking, seed {seed}") as show:
-        grid.run(lambda event: show(len(grid.journal.answers) / cells))
+        grid.run(lambda event: show(len(grid.found) / cells))
     for error in grid.failed.values():
         raise error
     return grid.answers

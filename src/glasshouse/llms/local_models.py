@@ -1,0 +1,147 @@
+"""Language models of this machine: runs, and GGUF files in llama.cpp. They answer a chat by continuing the text of it."""
+
+import secrets
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+
+from glasshouse.interop.gguf_file import GGUF
+from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
+from glasshouse.llms.language_model import Message, Options, Reply, check_messages, read_reply, render_chat, streamed_reply
+from glasshouse.llms.llama_cpp_server import start_server
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
+
+FINISHES = {"limit": "length", "word": "stop", "eos": "end"}
+# llama.cpp's seeds have 32 bits, and the largest means "any".
+SEEDS = 2**32 - 1
+# The beginning and the end of a file identify it.
+IDENTIFYING_BYTES = 1 << 20
+
+
+class ContinuingModel(ABC):
+    """A model that continues texts, and answers a chat by continuing the text of it."""
+
+    name: str
+
+    def complete(self, prompt: str, options: Options) -> Reply:
+        return read_reply(self._reply(prompt, options, options.stop, strip=False))
+
+    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
+        return streamed_reply(self, messages, options)
+
+    def stream_chat(self, messages: Sequence[Message], options: Options) -> Generator[str, None, Reply]:
+        prompt, stop = self.render(messages)
+        return self._reply(prompt, options, (*stop, *options.stop), strip=True)
+
+    def render(self, messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
+        """The text of a chat, and the strings at which the answer ends."""
+        return render_chat(messages)
+
+    @abstractmethod
+    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
+        """The continuation of a prompt in pieces; at the end its finish, and the tokens of the prompt and of the answer."""
+
+    def _reply(self, prompt: str, options: Options, stop: Sequence[str], strip: bool) -> Generator[str, None, Reply]:
+        """The continuation in pieces, and the whole reply at the end; `strip` drops the white space at its start."""
+        start, pieces, text = time.perf_counter(), self.pieces(prompt, options, stop), ""
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                finish, prompt_tokens, answer_tokens = end.value
+                return Reply(text, finish, prompt_tokens, answer_tokens, time.perf_counter() - start)
+            new = piece if text or not strip else piece.lstrip()
+            text += new
+            if new:
+                yield new
+
+
+class RunModel(ContinuingModel):
+    """A run whose model predicts the next token."""
+
+    def __init__(self, run: Run, name: str | None = None) -> None:
+        if not run.continues_text:
+            raise GlasshouseError(
+                f"{run.name} is a model of kind {run.spec.model.kind!r} that cannot continue a text; use a decoder"
+            )
+        self.run, self.name = run, name or run.name
+        self.context = run.spec.data.context
+
+    def identity(self) -> str:
+        """What distinguishes this model from one of the same name. A run that is trained further is another model."""
+        return f"run {self.run.name}, step {self.run.model_step()}"
+
+    def chat_tokens(self, messages: Sequence[Message]) -> int:
+        """The number of tokens of a chat."""
+        return len(self.run.new_completion(self.render(messages)[0]).prompt_tokens)
+
+    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
+        completion = self.run.new_completion(prompt)
+        seed = secrets.randbits(62) if options.seed is None else options.seed
+        for piece in self.run.stream(
+            [completion], options.max_tokens, stop, temperature=options.temperature, top_p=options.top_p, seed=seed
+        ):
+            yield piece.text
+        return completion.finish or "end", len(completion.prompt_tokens), len(completion.choices)
+
+
+class GGUFModel(ContinuingModel):
+    """A GGUF file. llama.cpp is started when it is first asked."""
+
+    def __init__(self, path: Path, name: str | None = None, device: str = "auto", context: int = 0) -> None:
+        if not path.is_file():
+            raise GlasshouseError(f"the GGUF file {path} does not exist; check the path")
+        self.path, self.name, self.device = path, name or path.stem, device
+        metadata = GGUF(path).metadata
+        self.has_template = "tokenizer.chat_template" in metadata
+        trained = metadata.get(f"{metadata.get('general.architecture')}.context_length", 0)
+        self.context = context or int(trained)
+        self._asked_context = context
+
+    @cached_property
+    def _endpoint(self) -> HTTPEndpoint:
+        return start_server(self.path, self._asked_context, self.device)
+
+    def identity(self) -> str:
+        """What distinguishes this model from one of the same name: the size of the file and a hash of its ends."""
+        size = self.path.stat().st_size
+        with self.path.open("rb") as file:
+            ends = file.read(IDENTIFYING_BYTES)
+            file.seek(max(size - IDENTIFYING_BYTES, 0))
+            ends += file.read()
+        return f"GGUF file of {size} bytes, {blake2b(ends, digest_size=8).hexdigest()}"
+
+    def chat_tokens(self, messages: Sequence[Message]) -> int:
+        """The number of tokens of a chat."""
+        body = {"content": self.render(messages)[0], "add_special": True, "parse_special": True}
+        return len(self._endpoint.post("/tokenize", body)["tokens"])
+
+    def render(self, messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
+        if not self.has_template:
+            return super().render(messages)
+        check_messages(messages)
+        body = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
+        return str(self._endpoint.post("/apply-template", body)["prompt"]), ()
+
+    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
+        body = {
+            "prompt": prompt,
+            "n_predict": options.max_tokens,
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+            "samplers": ["temperature", "top_p"],
+            "seed": (secrets.randbits(62) if options.seed is None else options.seed) % SEEDS,
+            "stop": list(stop),
+            "stream": True,
+            "cache_prompt": False,  # the same seed gives the same text, whatever was asked before
+        }
+        for event in self._endpoint.events("/completion", body):
+            yield event.get("content", "")
+            if event.get("stop"):
+                finish = FINISHES.get(event["stop_type"], "end")
+                return finish, int(event["tokens_evaluated"]), int(event["tokens_predicted"])
+        raise BrokenStream(self.name)
