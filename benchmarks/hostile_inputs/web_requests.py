@@ -269,14 +269,17 @@ def _try_all(
 
 def try_api(random_of: Callable[[int], random.Random], numbers: list[int], place: Place) -> dict[int, tuple[str, str]]:
     """Wild requests to the server of three runs."""
+    from glasshouse.pages import playground_page
     from glasshouse.runs.run import Run
+    from glasshouse.serving.application import create_app
     from glasshouse.serving.served_model import ServerOptions
-    from glasshouse.serving.server import background_server
+    from glasshouse.serving.server import background_app
 
     place.take("runs/lm", "runs/classifier", "runs/translator", "cache")
     runs = {name: Run(name, "cpu") for name in ("lm", "classifier", "translator")}
     options = ServerOptions(seconds=8.0, most_tokens=64, threads=1)
-    return _try_all(background_server(runs, options), _api_request, "/health", random_of, numbers, place)
+    app = create_app(runs, options, playground_page.render)
+    return _try_all(background_app(app), _api_request, "/health", random_of, numbers, place)
 
 
 def try_pages(random_of: Callable[[int], random.Random], numbers: list[int], place: Place) -> dict[int, tuple[str, str]]:

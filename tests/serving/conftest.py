@@ -42,10 +42,12 @@ def serving(runs: dict[str, Run], **options: object) -> Iterator[str]:
     """The address of a server in a thread of this process."""
     # Images for GPUs lack the packages of the server, and read this file all the same.
     needs.package("uvicorn")
+    from glasshouse.pages import playground_page
+    from glasshouse.serving.application import create_app
     from glasshouse.serving.served_model import ServerOptions
-    from glasshouse.serving.server import background_server
+    from glasshouse.serving.server import background_app
 
-    with background_server(runs, ServerOptions(**options)) as address:
+    with background_app(create_app(runs, ServerOptions(**options), playground_page.render)) as address:
         yield address
 
 

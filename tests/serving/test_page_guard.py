@@ -9,7 +9,7 @@ from tests import needs
 needs.package("starlette")
 from starlette.responses import PlainTextResponse
 
-from glasshouse.serving.page_guard import PageGuard
+from glasshouse.serving.guards import PageGuard
 
 TOKEN = "0123456789abcdef"
 

@@ -29,7 +29,9 @@ def serve(
     `dtype` is the number format of the weights: "float32", "bfloat16" or "int8".
     """
     installed.check_installed("glasshouse serve")
+    from glasshouse.pages import playground_page
     from glasshouse.serving import server
+    from glasshouse.serving.application import create_app
     from glasshouse.serving.served_model import ServerOptions
 
     server.check_host(host)
@@ -46,7 +48,7 @@ def serve(
             _ = run.model, run.tokenizer  # a run without a checkpoint is refused now, not at the first request
             opened[run.name] = run
         options = ServerOptions(api_key, max_concurrent, most_tokens=max_tokens, seconds=timeout, raw=raw, threads=threads)
-        server.serve(opened, options, host, port, started_at)
+        server.serve_app(create_app(opened, options, playground_page.render), host, port, started_at, timeout)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
@@ -22,6 +21,7 @@ from glasshouse.generation.text_stream import StreamDecoder
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
+from glasshouse.tokenizers import Tokenizer
 
 # Prompt tokens that one step reads at most, so that a long prompt does not keep running texts waiting.
 CHUNK = 256
@@ -43,9 +43,6 @@ class TimeLimit(GlasshouseError):
 
 class ServerStops(GlasshouseError):
     """The server is being stopped."""
-
-    def __init__(self) -> None:
-        super().__init__("the server is being stopped; ask another one")
 
 
 @dataclass(frozen=True)
@@ -69,37 +66,45 @@ class PromptScores:
     scores: list[list[SampledToken | None]]
 
 
+Event = PromptScores | Piece | Exception
+
+
 @dataclass(eq=False)
 class TextJob:
     """A request for texts: every prompt is continued `choices` times. `deliver` is called with each event in turn.
 
     The events are `PromptScores` if `score_prompts` is set, then `Piece`s, and an exception if the job fails. After a piece
-    with `finish` for each choice the job is over. `deliver` is called by the thread of the batcher.
+    with `finish` for each choice the job is over. `deliver` is called by the thread of the batcher. The job fails
+    `seconds` after it was submitted.
     """
 
     prompts: list[list[int]]
     sampling: Sampling
     max_tokens: int
-    deliver: Callable[[Any], None]
     choices: int = 1
     stop: Sequence[str] = ()
     alternatives: int = 0
     bias: Mapping[int, float] = field(default_factory=dict)
     constraint: TokenConstraint | None = None
     score_prompts: bool = False
-    deadline: float = float("inf")
-    limit: float = float("inf")
-    cancelled: bool = False
+    seconds: float = float("inf")
+    deliver: Callable[[Event], None] = field(init=False)
+    deadline: float = field(init=False)
 
     @property
     def rows(self) -> int:
         return len(self.prompts) * self.choices if self.max_tokens else 0
 
+    def check(self) -> None:
+        """Refuse to go on with a job that took too long, or that was cancelled."""
+        if time.monotonic() > self.deadline:
+            raise TimeLimit(self.seconds)
+
 
 class _Choice:
     """A row of a job: turns its tokens into text."""
 
-    def __init__(self, job: TextJob, number: int, tokenizer: Any) -> None:
+    def __init__(self, job: TextJob, number: int, tokenizer: Tokenizer) -> None:
         self.job, self.number = job, number
         self.decoder = StreamDecoder(tokenizer, job.stop)
         self.waiting: list[SampledToken] = []  # tokens whose text is held back
@@ -153,11 +158,12 @@ class Batcher:
     def waiting(self) -> int:
         return len(self._waiting)
 
-    def submit(self, job: TextJob) -> None:
+    def submit(self, job: TextJob, deliver: Callable[[Event], None]) -> None:
         """Queue a job. Raises QueueFull if too many are waiting."""
+        job.deliver, job.deadline = deliver, time.monotonic() + job.seconds
         with self._changed:
             if self._stopping:
-                raise ServerStops
+                raise ServerStops("the server is being stopped; ask another one")
             if len(self._waiting) >= self.most_waiting:
                 raise QueueFull(len(self._waiting))
             self._waiting.append(job)
@@ -166,7 +172,7 @@ class Batcher:
     def cancel(self, job: TextJob) -> None:
         """Forget a job. Its rows leave before the next step."""
         with self._changed:
-            job.cancelled = True
+            job.deadline = 0.0
             if job in self._waiting:
                 self._waiting.remove(job)
             self._changed.notify()
@@ -179,16 +185,10 @@ class Batcher:
         self._thread.join(seconds)
 
     def _new_engine(self) -> GenerationEngine:
-        cached = hasattr(self.run.model, "empty_cache")
+        model, context, vocabulary = self.run.model, self.run.spec.data.context, self.run.tokenizer.vocabulary
+        cached = hasattr(model, "empty_cache")
         return GenerationEngine(
-            self.run.model,
-            self.run.spec.data.context,
-            self.run.tokenizer.vocabulary,
-            cached,
-            CHUNK,
-            self._raw,
-            self.prefixes,
-            most_rows=self.most_rows,
+            model, context, vocabulary, cached, CHUNK, self._raw, self.prefixes, most_rows=self.most_rows
         )
 
     def _work(self) -> None:
@@ -226,11 +226,8 @@ class Batcher:
         return taken
 
     def _start(self, job: TextJob) -> None:
-        if job.cancelled:
-            return
         try:
-            if time.monotonic() > job.deadline:
-                raise TimeLimit(job.limit)
+            job.check()
             if job.score_prompts:
                 job.deliver(PromptScores(self._score_prompts(job)))
             if not job.max_tokens:
@@ -254,19 +251,17 @@ class Batcher:
     def _score_prompts(self, job: TextJob) -> list[list[SampledToken | None]]:
         scores = []
         for prompt in job.prompts:
-            if time.monotonic() > job.deadline or job.cancelled:
-                raise TimeLimit(job.limit)
+            job.check()
             scores += prompt_scores(self.run.model, [prompt], job.alternatives, self.run.tokenizer.vocabulary)
         return scores
 
     def _drop(self) -> None:
         """Remove the rows of jobs that were cancelled or took too long."""
-        now = time.monotonic()
         for job in {choice.job for choice in self._choices.values()}:
-            if now > job.deadline:
-                self._fail(job, TimeLimit(job.limit))
-            elif job.cancelled:
-                self._remove(job)
+            try:
+                job.check()
+            except TimeLimit as error:
+                self._fail(job, error)
 
     def _step(self) -> None:
         for row, sampled in self._engine.step():
@@ -292,14 +287,11 @@ class Batcher:
         self._engine.remove(row)
         self._choices.pop(row).job.deliver(last)
 
-    def _remove(self, job: TextJob) -> None:
+    def _fail(self, job: TextJob, error: Exception) -> None:
         for row, choice in list(self._choices.items()):
             if choice.job is job:
                 self._engine.remove(row)
                 del self._choices[row]
-
-    def _fail(self, job: TextJob, error: Exception) -> None:
-        self._remove(job)
         job.deliver(error)
 
     def _fail_all(self, error: Exception) -> None:

@@ -19,7 +19,7 @@ from glasshouse.records import plain_files
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.results.index import LiveRun, PageLink
 from glasshouse.serving import live_run, run_commands
-from glasshouse.serving.page_guard import PageGuard
+from glasshouse.serving.guards import PageGuard
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import page_index, study_folder
 from glasshouse.studies.page_index import REPORT, Entries, PageFolders

@@ -1,22 +1,17 @@
-"""A server process: an application on a port, until a signal. Or a server in a thread, until the block that uses it ends."""
+"""An application on a port: in this process until a signal, or in a thread until the block that uses it ends."""
 
 import logging
 import queue
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from glasshouse.runs.run import Run
-from glasshouse.serving.application import create_app
-from glasshouse.serving.served_model import ServerOptions
 from glasshouse.specs.errors import GlasshouseError
 
-# What to do about a port that is taken, by the options of `glasshouse serve`.
-ANOTHER_PORT = "choose another --port or --host"
 # Seconds in which a server in a thread must have started.
 STARTING_SECONDS = 60.0
 
@@ -28,31 +23,20 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self.started_at = started_at
 
-    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
-        await super().startup(sockets)  # type: ignore[arg-type]
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self.started_at(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-
-
-def serve(
-    runs: Mapping[str, Run],
-    options: ServerOptions,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    started_at: Callable[[str], None] = lambda address: None,
-) -> None:
-    """Serve runs until SIGINT or SIGTERM. Then no new requests are taken, and those that run are finished."""
-    serve_app(create_app(runs, options), host, port, started_at, options.seconds)
 
 
 def serve_app(
     app: ASGIApp,
     host: str,
     port: int,
-    started_at: Callable[[str], None] = lambda address: None,
+    started_at: Callable[[str], None],
     seconds: float = 0.0,
-    remedy: str = ANOTHER_PORT,
+    remedy: str = "choose another --port or --host",
 ) -> None:
     """Serve an application until SIGINT or SIGTERM; requests that run then have these seconds. Port 0: a free one.
 
@@ -76,24 +60,14 @@ def check_host(host: str) -> None:
             raise ValueError("it is empty")
         socket.getaddrinfo(host, None)
     except (OSError, ValueError) as error:
-        raise GlasshouseError(
-            f"is no address ({getattr(error, 'strerror', None) or error}); write 127.0.0.1 for this machine only, or "
-            "0.0.0.0 for all its addresses",
-            "host",
-            host[:100],
-        ) from None
+        reason = getattr(error, "strerror", None) or error
+        remedy = "write 127.0.0.1 for this machine only, or 0.0.0.0 for all its addresses"
+        raise GlasshouseError(f"is no address ({reason}); {remedy}", "host", host[:100]) from None
 
 
 def _is_no_system_error(record: logging.LogRecord) -> bool:
     """Without the line in which uvicorn tells that it cannot bind: the error that follows says so, with the remedy."""
     return not isinstance(record.msg, OSError)
-
-
-@contextmanager
-def background_server(runs: Mapping[str, Run], options: ServerOptions) -> Iterator[str]:
-    """Serve runs in a thread on a free port of the loopback interface, and yield the address. Ends with the block."""
-    with background_app(create_app(runs, options), options.seconds) as address:
-        yield address
 
 
 @contextmanager
@@ -112,10 +86,5 @@ def background_app(app: ASGIApp, seconds: float = 5.0) -> Iterator[str]:
 
 def _configuration(app: ASGIApp, host: str, port: int, seconds: float) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=int(seconds) + 1,
+        app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=int(seconds) + 1
     )

@@ -165,10 +165,11 @@ def _certain_answer(run: Run, question: str) -> tuple[str, str]:
 
 
 def _differing_over_http(run: Run, certain: Sequence[str]) -> float:
+    from glasshouse.serving.application import create_app
     from glasshouse.serving.served_model import ServerOptions
-    from glasshouse.serving.server import background_server
+    from glasshouse.serving.server import background_app
 
-    with background_server({SERVED: run}, ServerOptions()) as address:
+    with background_app(create_app({SERVED: run}, ServerOptions())) as address:
         return _differing(OpenAIModel(SERVED, HTTPEndpoint(f"{address}/v1", "")), certain)
 
 
