@@ -3,11 +3,17 @@
 import json
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from glasshouse.llms.contradictions import NegationTest
 from glasshouse.llms.debate import DebateOptions, DebatePoint
 from glasshouse.llms.debate_judge import JudgedPair, pairs, summarise
 from glasshouse.llms.debate_measures import measure
-from glasshouse.llms.debate_report import DebateResult
+from glasshouse.llms.debate_report import DebateResult, content_of, marked_pieces
+from glasshouse.metrics.text_overlap import repeated_words, word_places
+from glasshouse.pages import debate_page
+from glasshouse.results.language_models import PHRASE
 from tests.llms.scripted_models import TOPIC, points_of
 from tests.pages.html_outline import Outline, assert_self_contained
 
@@ -25,8 +31,7 @@ def result_of(points: list[DebatePoint], folder: Path, **options: object) -> Deb
 def test_the_page_shows_repeated_phrases_contradictions_and_drift(tmp_path: Path) -> None:
     points = [*points_of("a", [SAFE, SAFE], [UNSAFE, "Planes are loud."]), *points_of("b", ["", "Cars."], ["No."])]
     result = result_of(points, tmp_path)
-    result.write()
-    page = result.page.read_text()
+    page = debate_page.render(content_of(result))
     outline = Outline(page)
     assert_self_contained(page, outline)
     assert f"<mark>{SAFE[:-1]}</mark>" in page
@@ -46,7 +51,7 @@ def test_the_table_and_the_file_have_the_same_values(tmp_path: Path) -> None:
         *points_of("a", ["Uniforms."], topic="school uniforms"),
     ]
     result = result_of(points, tmp_path, control_topic="school uniforms")
-    result.write()
+    result.write_measures()
     columns, rows = result.table
     assert columns == ("model", "points", "repetition", "contradiction", "off the topic", "topic words", "wins")
     assert rows[0] == ("a", "3", "1.000 (0.000)", "100 % (0 %)", "0 % (100 %)", "100 % (0 %)", "100 %")
@@ -56,3 +61,12 @@ def test_the_table_and_the_file_have_the_same_values(tmp_path: Path) -> None:
     assert content["models"]["b"]["measures"]["repetition"]["value"] is None
     assert content["judge"]["wins"]["a"] == {"value": 1, "low": None, "high": None, "count": 2}
     assert set(content["definitions"]) >= set(content["models"]["a"]["measures"])
+
+
+@given(st.text("ab, ", max_size=60), st.lists(st.text("ab, ", max_size=60), max_size=2))
+def test_pieces_make_the_text_and_mark_the_words(text: str, others: list[str]) -> None:
+    pieces = marked_pieces(text, others)
+    assert "".join(piece for piece, _ in pieces) == text
+    found = [word for piece, marked in pieces if marked for word, _, _ in word_places(piece)]
+    marked = repeated_words(text, others, PHRASE)
+    assert found == [word for (word, _, _), repeated in zip(word_places(text), marked, strict=True) if repeated]

@@ -1,11 +1,16 @@
 """What a grid shows: accuracy, agreement, costs, and verdicts that few questions cannot give."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from glasshouse.llms.answer_grid import GridAnswer
-from glasshouse.llms.grid_results import agreement_of, results_of
+import glasshouse
+from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridOptions
+from glasshouse.llms.grid_results import agreement_of, content_of, cost_text, results_of
+from glasshouse.llms.model_list import ModelEntry
+from glasshouse.llms.questions import PromptQuestion, parse_check
 
 
 def answer(question, model, repeat, passed, text="", cached=False):
@@ -78,3 +83,26 @@ def test_without_checks_and_without_answers_there_are_no_scores():
     read = grid({"a": [None, None], "b": [None, None]})
     assert results_of(read).comparisons == ()
     assert results_of(read).scores[0].checked == 0
+
+
+def test_a_report_is_written_from_the_answers(server, tmp_path):
+    check = parse_check({"number": 2.96, "tolerance": 0.01})
+    questions = [PromptQuestion("division", "What is 77 / 26?", checks=(check,))]
+    models = [ModelEntry(name, "openai", name, Path(), (0.0, 1.0), base_url=server.address) for name in ("one", "two")]
+    grid = AnswerGrid(questions, models, GridOptions(repeats=2), tmp_path / "g")
+    assert "4 of 4 answers are missing; the same command continues." in content_of(grid, results_of(grid)).notes
+    page = glasshouse.run_grid(grid, show=lambda event: None).page.read_text()
+    assert "are missing" not in page
+    assert "2 of 2 right" in page
+    assert "It is 2.96, about." in page
+    results = json.loads((tmp_path / "g" / "results.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert results["scores"][0]["accuracy"]["share"] == 1.0
+    assert results["scores"][0]["cost"] == 8.0
+    assert results["comparisons"][0]["word"] == "undecided"
+
+
+def test_checks_and_costs_in_words():
+    assert parse_check({"exact": "a"}).rule == "is “a”"
+    assert parse_check({"number": 2, "tolerance": 0.5}).rule == "has a number within 0.5 of 2"
+    assert parse_check({"python": "pass"}).rule.startswith("has Python code")
+    assert [cost_text(cost) for cost in (None, 0.00123, 1234.5)] == ["", "0.0012", "1,234.50"]

@@ -2,10 +2,7 @@
 
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from glasshouse.pages.debate_page import axis_end, marked_pieces, picture, render, written, written_interval
+from glasshouse.pages.debate_page import axis_end, picture, render
 from glasshouse.results.language_models import (
     DebateContent,
     MeasureBlock,
@@ -14,6 +11,8 @@ from glasshouse.results.language_models import (
     PointText,
     TextTable,
     TranscriptPart,
+    written,
+    written_interval,
 )
 from glasshouse.verdicts.mean_intervals import NO_MEAN, MeanWithInterval
 from tests.pages.html_outline import Outline, assert_self_contained
@@ -67,16 +66,3 @@ def test_numbers_as_text() -> None:
     assert axis_end(block(share=True)) == 1
     assert axis_end(block(MeanWithInterval(0.03, 0.01, 0.09, 9), share=False)) == 0.1
     assert axis_end(block(NO_MEAN, share=False)) == 0.05
-
-
-@given(st.lists(st.tuples(st.text("ab", min_size=1, max_size=3), st.booleans()), max_size=8))
-def test_pieces_make_the_text_and_mark_the_words(marked_words: list[tuple[str, bool]]) -> None:
-    text = " ".join(word for word, _ in marked_words) + "."
-    places, position = [], 0
-    for word, _ in marked_words:
-        places.append((position, position + len(word)))
-        position += len(word) + 1
-    pieces = marked_pieces(text, places, [marked for _, marked in marked_words])
-    assert "".join(piece for piece, _ in pieces) == text
-    found = [word for piece, marked in pieces if marked for word in piece.split()]
-    assert found == [word for word, marked in marked_words if marked]

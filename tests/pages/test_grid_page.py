@@ -5,10 +5,10 @@ from glasshouse.results.language_models import (
     GridContent,
     ShownAnswer,
     ShownColumn,
-    ShownInterval,
     ShownModel,
     ShownQuestion,
 )
+from glasshouse.verdicts.proportions import Proportion
 
 from .html_outline import Outline, assert_self_contained
 
@@ -19,7 +19,7 @@ def content(text: str = "Here:\n```python\na = 1\n```\nand so on", cost: str = "
     answers = (ShownAnswer(text, "right", "", "seed 1"), ShownAnswer("", "wrong", "no number", "seed 2"))
     columns = (ShownColumn("large", "1 of 2 right", answers), ShownColumn("small", "", ()))
     models = (
-        ShownModel("large", "large-1 at a server", ShownInterval(0.5, 0.1, 0.9), "1 of 2", None, "12", "1.5 s", cost),
+        ShownModel("large", "large-1 at a server", Proportion(0.5, 0.1, 0.9, 2.0), "1 of 2", None, "12", "1.5 s", cost),
         ShownModel("small", "run small, step 2", None, "", None, "0", "0 s", ""),
     )
     questions = (ShownQuestion("division", text, "Be brief.", ("has a number",), columns),)

@@ -12,9 +12,10 @@ from glasshouse.inspection.entailment_metric import Judge
 from glasshouse.llms import answer_journal, debate_judge, debate_measures
 from glasshouse.llms.contradictions import ContradictionTest, EntailmentTest, NegationTest
 from glasshouse.llms.debate import Debate, DebateJournal, DebateOptions, default_control_topic
-from glasshouse.llms.debate_report import DebateResult
+from glasshouse.llms.debate_report import DebateResult, content_of
 from glasshouse.llms.language_model import LanguageModel
-from glasshouse.records import lock, progress_bar
+from glasshouse.pages import debate_page
+from glasshouse.records import atomic_files, lock, progress_bar
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -82,7 +83,8 @@ def debate(
         result = DebateResult(
             options, tuple(said), tuple(measures), contradictions.method, summary, folder, contradictions.warning
         )
-        result.write()
+        result.write_measures()
+        atomic_files.write_text(result.page, debate_page.render(content_of(result)))
     return result
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridEvent, GridOptions
 from glasshouse.llms.chat_session import ChatSession
 from glasshouse.llms.distribution_recovery import Recovered, Recovery
-from glasshouse.llms.grid_report import write_report
-from glasshouse.llms.grid_results import GridResults, results_of
+from glasshouse.llms.grid_results import GridResults, content_of, results_of, write_results
 from glasshouse.llms.language_model import LanguageModel, Message, Options, Reply, streamed_reply
 from glasshouse.llms.model_list import find_model
 from glasshouse.llms.next_token_api import MOST_TOP, RunAPI, ServerAPI
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.llms.questions import read_questions
+from glasshouse.pages import grid_page
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, Interrupted
@@ -132,7 +132,9 @@ def run_grid(grid: AnswerGrid, show: Callable[[GridEvent], None] | None = None) 
     except KeyboardInterrupt:
         interrupted = True
     results = results_of(grid)
-    page = write_report(grid, results)
+    write_results(grid, results)
+    page = grid.folder / "report.html"
+    atomic_files.write_text(page, grid_page.render(content_of(grid, results)))
     if interrupted:
         raise Interrupted(signal.SIGINT, f"stopped with {len(grid.answers)} of {total} answers", "the same command")
     return GridOutcome(grid.folder, grid.answers, results, page, dict(grid.failed))

@@ -1,21 +1,30 @@
-"""What a debate came to: its points, measures and verdicts, as a page and as a JSON file."""
+"""What a debate came to: its points, measures and verdicts, as the content of a page and as a JSON file."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.llms import debate_measures
 from glasshouse.llms.debate import AGAINST, FOR, DebateOptions, DebatePoint, Turn
 from glasshouse.llms.debate_judge import JudgeSummary
-from glasshouse.llms.debate_measures import DEFINITIONS, ModelMeasures, PointNotes
+from glasshouse.llms.debate_measures import (
+    CONTRADICTION,
+    DEFINITIONS,
+    OFF_TOPIC,
+    REPETITION,
+    SHARES,
+    TOPIC_WORDS,
+    Measurement,
+    ModelMeasures,
+    PointNotes,
+)
+from glasshouse.llms.grid_results import without_nan
 from glasshouse.metrics.text_overlap import repeated_words, word_places
-from glasshouse.pages import debate_page
-from glasshouse.pages.debate_page import written, written_interval
 from glasshouse.records import atomic_files
 from glasshouse.results.language_models import (
+    PHRASE,
     DebateContent,
     MeasureBlock,
     MeasuredModel,
@@ -23,14 +32,14 @@ from glasshouse.results.language_models import (
     PointText,
     TextTable,
     TranscriptPart,
+    written,
+    written_interval,
 )
 from glasshouse.verdicts.mean_intervals import MeanWithInterval
 
 PAGE, MEASURES = "debate.html", "measures.json"
-# Measures that are shares of points.
-SHARES = (debate_measures.CONTRADICTION, debate_measures.OFF_TOPIC, debate_measures.TOPIC_WORDS, debate_measures.LOOPS)
 # Measures that are compared between temperatures.
-BY_TEMPERATURE = (debate_measures.REPETITION, debate_measures.CONTRADICTION, debate_measures.OFF_TOPIC)
+BY_TEMPERATURE = (REPETITION, CONTRADICTION, OFF_TOPIC)
 # An overlap with an earlier point from which on it is remarked.
 REMARKABLE = 0.2
 
@@ -54,10 +63,10 @@ class DebateResult:
     @property
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The columns and rows of a short table: a row for each model, controls in brackets."""
-        shown = (*BY_TEMPERATURE, debate_measures.TOPIC_WORDS)
+        shown = (*BY_TEMPERATURE, TOPIC_WORDS)
         rows = []
         for model in self.measures:
-            cells = [_with_control(model, name) for name in shown]
+            cells = [_with_control(model.measures[name], name in SHARES) for name in shown]
             if self.judge is not None:
                 wins = self.judge.wins.get(model.model)
                 cells.append(_with_interval(wins, share=True) if wins else formatting.MISSING)
@@ -67,51 +76,41 @@ class DebateResult:
     @property
     def remarks(self) -> list[str]:
         """Sentences below the table."""
-        judge = _judge_table(self)
-        return [
-            "In brackets: the control, to see what is high; the page says what it is.",
-            *_notes(self),
-            *([judge.lead.strip()] if judge else []),
-        ]
+        judge = [] if self.judge is None else [_judge_table(self.judge).lead]
+        return ["In brackets: the control, to see what is high; the page says what it is.", *_notes(self), *judge]
 
-    def write(self) -> None:
-        """Write the page and the measures into the folder."""
-        atomic_files.write_json(self.folder / MEASURES, self.to_json())
-        atomic_files.write_text(self.page, debate_page.render(content(self)))
-
-    def to_json(self) -> dict[str, Any]:
-        judge = self.judge
-        return {
+    def write_measures(self) -> None:
+        """Write the measures into the folder, for programs."""
+        models = {
+            model.model: {
+                "points": model.points,
+                "empty": model.empty,
+                "measures": _measures_json(model.measures),
+                "by_temperature": {f"{t:g}": _measures_json(found) for t, found in model.by_temperature.items()},
+                "mentions": model.mentions,
+                "named": model.named,
+            }
+            for model in self.measures
+        }
+        facts = {
             "topic": self.options.topic,
             "contradictions": self.contradictions,
             "definitions": {name: {"value": value, "control": control} for name, (value, control) in DEFINITIONS.items()},
-            "models": {
-                model.model: {
-                    "points": model.points,
-                    "empty": model.empty,
-                    "measures": _measures_json(model.measures),
-                    "by_temperature": {f"{t:g}": _measures_json(found) for t, found in model.by_temperature.items()},
-                    "mentions": model.mentions,
-                    "named": list(model.named),
-                }
-                for model in self.measures
-            },
-            "judge": None
-            if judge is None
-            else {
-                "judge": judge.judge,
-                "wins": {model: _mean_json(wins) for model, wins in judge.wins.items()},
-                "order_bias": _mean_json(judge.order_bias),
-                "chose_first": _number(judge.chose_first),
-                "pairs": judge.pairs,
-                "verdicts": judge.verdicts,
-                "unreadable": judge.unreadable,
-            },
+            "models": models,
+            "judge": self.judge and asdict(self.judge),
         }
+        atomic_files.write_json(self.folder / MEASURES, without_nan(facts))
 
 
-def content(result: DebateResult) -> DebateContent:
-    """What the page shows."""
+def _measures_json(measures: dict[str, Measurement]) -> dict[str, Any]:
+    return {
+        name: {**asdict(found.value), "control": asdict(found.control) if found.control.count else None}
+        for name, found in measures.items()
+    }
+
+
+def content_of(result: DebateResult) -> DebateContent:
+    """The content of the page."""
     options = result.options
     rounds = f"{options.rounds} rounds" if options.rounds > 1 else "one round"
     points = f"{options.points} points" if options.points > 1 else "one point"
@@ -120,12 +119,14 @@ def content(result: DebateResult) -> DebateContent:
         f"{formatting.join_with_and(options.models)} argue{'' if len(options.models) > 1 else 's'} {points} for and "
         f"{points} against in {rounds}, at temperature {temperatures}."
     )
+    blocks = [_block(result.measures, name) for name in DEFINITIONS]
+    judge = None if result.judge is None else _judge_table(result.judge)
     return DebateContent(
         options.topic,
         options.models,
         subtitle,
-        tuple(_block(result.measures, name) for name in DEFINITIONS if _is_measured(result.measures, name)),
-        tuple(table for table in (_judge_table(result), _temperature_table(result), _topic_table(result)) if table),
+        tuple(block for block in blocks if any(row.value.count for row in block.models)),
+        tuple(table for table in (judge, _temperature_table(result), _topic_table(result)) if table),
         _notes(result),
         tuple(_transcript(result)),
     )
@@ -133,27 +134,20 @@ def content(result: DebateResult) -> DebateContent:
 
 def _block(models: Sequence[ModelMeasures], name: str) -> MeasureBlock:
     definition, control = DEFINITIONS[name]
-    rows = [MeasuredModel(model.model, model.measures[name].value, model.measures[name].control) for model in models]
-    has_control = any(row.control.count for row in rows)
-    return MeasureBlock(name, definition, control if has_control else "", tuple(rows), name in SHARES)
+    found = {model.model: model.measures[name] for model in models if name in model.measures}
+    rows = tuple(MeasuredModel(model, measurement.value, measurement.control) for model, measurement in found.items())
+    return MeasureBlock(name, definition, control if any(row.control.count for row in rows) else "", rows, name in SHARES)
 
 
-def _is_measured(models: Sequence[ModelMeasures], name: str) -> bool:
-    return any(name in model.measures and model.measures[name].value.count for model in models)
-
-
-def _judge_table(result: DebateResult) -> TextTable | None:
-    judge = result.judge
-    if judge is None:
-        return None
+def _judge_table(judge: JudgeSummary) -> TextTable:
     readable = judge.verdicts - judge.unreadable
     lead = (
         f"{judge.judge} judged {judge.pairs} pairs of arguments, each in both orders: {readable} of {judge.verdicts} "
-        "verdicts could be read. "
+        "verdicts could be read."
     )
     if judge.order_bias.count:
         lead += (
-            f"In {_with_interval(judge.order_bias, share=True)} of the pairs with two readable verdicts it kept the "
+            f" In {_with_interval(judge.order_bias, share=True)} of the pairs with two readable verdicts it kept the "
             f"position rather than the argument, and {formatting.percent(round(judge.chose_first, 3))} of their verdicts "
             "went to the argument shown first. A judge without bias has 0 % and 50 %; one that guesses has 50 % and 50 %."
         )
@@ -223,48 +217,50 @@ def _transcript(result: DebateResult) -> list[TranscriptPart]:
     for title, topic, temperature in parts:
         models = []
         for name in options.models:
-            own = [
-                point
-                for point in result.points
-                if (point.turn.topic, point.turn.temperature, point.turn.model) == (topic, temperature, name)
-            ]
-            sides = [
-                tuple(_point_text(point, own, notes.get(point.turn.key)) for point in own if point.turn.side == side)
-                for side in (FOR, AGAINST)
-            ]
-            models.append(ModelPoints(name, *sides))
+            place = (topic, temperature, name)
+            own = [point for point in result.points if (point.turn.topic, point.turn.temperature, point.turn.model) == place]
+            texts = [(point.turn.side, _point_text(point, own, notes.get(point.turn.key, PointNotes()))) for point in own]
+            pros, cons = (tuple(text for each, text in texts if each == side) for side in (FOR, AGAINST))
+            models.append(ModelPoints(name, pros, cons))
         found.append(TranscriptPart(title, tuple(models)))
     return found
 
 
-def _point_text(point: DebatePoint, own: Sequence[DebatePoint], notes: PointNotes | None) -> PointText:
-    places = [(begin, end) for _, begin, end in word_places(point.text)]
-    others = [other.text for other in own if other is not point]
-    marked = repeated_words(point.text, others, debate_page.PHRASE)
-    remarks, warnings = [], []
-    if point.finish == "length":
-        remarks.append("cut off at the maximum number of tokens")
-    if notes is not None and notes.repeats is not None and notes.overlap >= REMARKABLE:
+def _point_text(point: DebatePoint, own: Sequence[DebatePoint], notes: PointNotes) -> PointText:
+    remarks = ["cut off at the maximum number of tokens"] if point.finish == "length" else []
+    warnings = []
+    if notes.repeats is not None and notes.overlap >= REMARKABLE:
         warnings.append(f"repeats {_place(notes.repeats.turn)} (overlap {notes.overlap:.2f})")
-    if notes is not None and notes.denied_by is not None and notes.denial is not None:
-        warnings.append(
-            f"contradicts {_place(notes.denied_by.turn)}: “{notes.denial.first}” against “{notes.denial.second}”"
-        )
-    if notes is not None and notes.off_topic:
+    if notes.denied_by is not None and notes.denial is not None:
+        denial = f"“{notes.denial.first}” against “{notes.denial.second}”"
+        warnings.append(f"contradicts {_place(notes.denied_by.turn)}: {denial}")
+    if notes.off_topic:
         warnings.append("names no word of the topic")
     title = f"Round {point.turn.round}, point {point.turn.number}"
     if point.answers is not None:
-        title += f" · answers {_place(point.answers, named=True)}"
-    return PointText(title, debate_page.marked_pieces(point.text, places, marked), tuple(remarks), tuple(warnings))
+        title += f" · answers {point.answers.model}: {_place(point.answers)}"
+    pieces = marked_pieces(point.text, [other.text for other in own if other is not point])
+    return PointText(title, pieces, tuple(remarks), tuple(warnings))
 
 
-def _place(turn: Turn, named: bool = False) -> str:
-    place = f"point {turn.number} {turn.side} in round {turn.round}"
-    return f"{turn.model}: {place}" if named else place
+def marked_pieces(text: str, others: Sequence[str]) -> tuple[tuple[str, bool], ...]:
+    """Cut a text into pieces, with whether another text has the words of the piece in a row too."""
+    places, marked = word_places(text), repeated_words(text, others, PHRASE)
+    pieces, position = [], 0
+    for repeated, words in groupby(zip(places, marked, strict=True), key=lambda pair: pair[1]):
+        run = [place for place, _ in words]
+        if repeated:
+            begin, end = run[0][1], run[-1][2]
+            pieces += [(text[position:begin], False), (text[begin:end], True)]
+            position = end
+    return tuple(piece for piece in [*pieces, (text[position:], False)] if piece[0])
 
 
-def _with_control(model: ModelMeasures, name: str) -> str:
-    found, share = model.measures[name], name in SHARES
+def _place(turn: Turn) -> str:
+    return f"point {turn.number} {turn.side} in round {turn.round}"
+
+
+def _with_control(found: Measurement, share: bool) -> str:
     text = written(found.value, share)
     return f"{text} ({written(found.control, share)})" if found.control.count else text
 
@@ -272,18 +268,3 @@ def _with_control(model: ModelMeasures, name: str) -> str:
 def _with_interval(mean: MeanWithInterval, share: bool) -> str:
     spread = written_interval(mean, share)
     return f"{written(mean, share)} ({spread})" if spread else written(mean, share)
-
-
-def _measures_json(measures: dict[str, debate_measures.Measurement]) -> dict[str, Any]:
-    return {
-        name: {**_mean_json(found.value), "control": _mean_json(found.control) if found.control.count else None}
-        for name, found in measures.items()
-    }
-
-
-def _mean_json(mean: MeanWithInterval) -> dict[str, Any]:
-    return {"value": _number(mean.value), "low": _number(mean.low), "high": _number(mean.high), "count": mean.count}
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -1,19 +1,35 @@
-"""What a grid shows: the accuracy of each model, the agreement of its repeats, tokens, time and cost, and which is better.
+"""Results of a grid: the accuracy of each model, the agreement of its repeats, tokens, time and cost, and which is better.
 
 Accuracy and agreement are for questions like these, so questions are the sample. Models are compared by the paired tests of
 studies, question by question. Scores of few questions are mostly 0 or 1, so a verdict also needs an exact test.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
-from glasshouse.formatting import p_value, rounded
+from glasshouse import formatting
 from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer
+from glasshouse.llms.questions import PromptQuestion
+from glasshouse.records import atomic_files
+from glasshouse.results.language_models import (
+    READ,
+    RIGHT,
+    WRONG,
+    GridContent,
+    ShownAnswer,
+    ShownColumn,
+    ShownModel,
+    ShownQuestion,
+)
 from glasshouse.verdicts import proportions, verdict
 from glasshouse.verdicts.proportions import Proportion
 from glasshouse.verdicts.verdict import Difference, VerdictRule
 
+RESULTS = "results.json"
+FINISHES = {"length": "cut off", "stop": "stopped"}
 ALPHA = 0.05
 # Accuracies that differ by less are called no different.
 MARGIN = 0.05
@@ -62,53 +78,57 @@ def results_of(grid: AnswerGrid) -> GridResults:
     answers = grid.answers
     names = [model.name for model in grid.models]
     scores = tuple(_score(name, [answer for answer in answers if answer.model == name]) for name in names)
-    by_model = {name: right_by_question(answers, name) for name in names}
-    return GridResults(scores, tuple(_compare(by_model)))
+    return GridResults(scores, tuple(_compare({name: right_by_question(answers, name) for name in names})))
+
+
+def write_results(grid: AnswerGrid, results: GridResults) -> None:
+    """Write `results.json`, for programs."""
+    atomic_files.write_json(grid.folder / RESULTS, without_nan(asdict(results)))
+
+
+def without_nan(value: Any) -> Any:
+    """JSON has no NaN."""
+    if isinstance(value, dict):
+        return {name: without_nan(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def agreement_of(answers: Sequence[GridAnswer]) -> float:
-    """The share of pairs of answers to one question that agree: both pass the check, or their texts are the same."""
-    pairs = list(combinations([None if answer.passed else _plain(answer.text) for answer in answers], 2))
+    """The share of pairs of answers to one question that agree: both pass the check, or their texts are the same.
+
+    Case and white space make no difference.
+    """
+    plain = [None if answer.passed else " ".join(answer.text.casefold().split()) for answer in answers]
+    pairs = list(combinations(plain, 2))
     return sum(one == other for one, other in pairs) / len(pairs)
-
-
-def _plain(text: str) -> str:
-    """A text without differences of case and white space."""
-    return " ".join(text.casefold().split())
 
 
 def _score(model: str, answers: Sequence[GridAnswer]) -> ModelScore:
     fresh = [answer for answer in answers if not answer.cached]
     checked = [answer for answer in fresh if answer.passed is not None]
     costs = [answer.cost for answer in fresh if answer.cost is not None]
+    by_question = _grouped(checked)
+    repeated = [group for group in _grouped(fresh).values() if len(group) > 1]
+    accuracy = agreement = None
+    if by_question:
+        trials = min(map(len, by_question.values()))
+        accuracy = proportions.from_questions(list(map(_share_right, by_question.values())), trials, ALPHA)
+    if repeated:
+        # Pairs without a common answer are independent.
+        agreement = proportions.from_questions(list(map(agreement_of, repeated)), min(map(len, repeated)) // 2, ALPHA)
     return ModelScore(
         model,
         len(fresh),
         sum(bool(answer.passed) for answer in checked),
         len(checked),
-        _accuracy(checked),
-        _agreement(fresh),
+        accuracy,
+        agreement,
         sum(answer.tokens for answer in fresh),
         sum(answer.seconds for answer in fresh),
         sum(costs) if costs else None,
     )
-
-
-def _accuracy(checked: Sequence[GridAnswer]) -> Proportion | None:
-    questions = list(_grouped(checked).values())
-    if not questions:
-        return None
-    shares = [sum(bool(answer.passed) for answer in answers) / len(answers) for answers in questions]
-    return proportions.from_questions(shares, min(map(len, questions)), ALPHA)
-
-
-def _agreement(fresh: Sequence[GridAnswer]) -> Proportion | None:
-    several = [answers for answers in _grouped(fresh).values() if len(answers) > 1]
-    if not several:
-        return None
-    # Pairs without a common answer are independent.
-    pairs = min(len(answers) for answers in several) // 2
-    return proportions.from_questions([agreement_of(answers) for answers in several], pairs, ALPHA)
 
 
 def _grouped(answers: Sequence[GridAnswer]) -> dict[str, list[GridAnswer]]:
@@ -118,23 +138,25 @@ def _grouped(answers: Sequence[GridAnswer]) -> dict[str, list[GridAnswer]]:
     return groups
 
 
+def _share_right(answers: Sequence[GridAnswer]) -> float:
+    return sum(bool(answer.passed) for answer in answers) / len(answers)
+
+
 def right_by_question(answers: Sequence[GridAnswer], model: str) -> dict[str, float]:
     """Question -> the share of right answers."""
     own = [answer for answer in answers if answer.model == model and answer.passed is not None and not answer.cached]
-    return {name: sum(bool(a.passed) for a in group) / len(group) for name, group in _grouped(own).items()}
+    return {name: _share_right(group) for name, group in _grouped(own).items()}
 
 
 def _compare(by_model: Mapping[str, Mapping[str, float]]) -> list[ModelComparison]:
-    names = list(by_model)
     # The numbers of the questions take the place of seeds.
-    questions = list(dict.fromkeys(question for shares in by_model.values() for question in shares))
-    tables = {
-        name: {questions.index(question): share for question, share in shares.items()} for name, shares in by_model.items()
-    }
-    if not questions or len(names) < 2:
+    questions = dict.fromkeys(question for shares in by_model.values() for question in shares)
+    numbers = {question: number for number, question in enumerate(questions)}
+    tables = {model: {numbers[name]: share for name, share in shares.items()} for model, shares in by_model.items()}
+    if not numbers or len(tables) < 2:
         return []
     judged = verdict.judge(tables, VerdictRule(ALPHA, MARGIN, higher_is_better=True))
-    return [_comparison(name, names[0], tables, difference, len(judged)) for name, difference in judged.items()]
+    return [_comparison(name, next(iter(tables)), tables, difference, len(judged)) for name, difference in judged.items()]
 
 
 def _comparison(
@@ -163,11 +185,11 @@ def _sentence(name: str, first: str, word: str, judged: Difference, ends: tuple[
     questions = "1 question" if judged.pairs == 1 else f"{judged.pairs} questions"
     if judged.pairs < 2:
         return f"{name} is undecided against {first}: {questions} with a check in both, and a paired test needs 2"
-    size, low, high = (rounded(value, (ends[1] - ends[0]) / 2) for value in (judged.mean, *ends))
+    size, low, high = (formatting.rounded(value, (ends[1] - ends[0]) / 2) for value in (judged.mean, *ends))
     found = f"difference {size}, 95 % interval {low} to {high}"
     if ends[0] == ends[1]:
         found = f"a difference of {judged.mean:+.2g} in each" if judged.mean else "the same accuracy in each"
-    shown = p_value(p)
+    shown = formatting.p_value(p)
     found += f"; p {shown if shown.startswith('<') else f'= {shown}'}"
     if word == verdict.UNDECIDED:
         more = f"; about {judged.more_seeds:,} more questions would settle it" if judged.more_seeds else ""
@@ -177,3 +199,68 @@ def _sentence(name: str, first: str, word: str, judged: Difference, ends: tuple[
     if word == verdict.NO_DIFFERENCE:
         return f"{name}: no difference from {first} larger than {MARGIN:g} on {questions} ({found})"
     return f"{name} is {word} than {first} on {questions} ({found})"
+
+
+def content_of(grid: AnswerGrid, results: GridResults) -> GridContent:
+    """The content of the page."""
+    options, missing = grid.options, len(grid.missing())
+    counts = {"question": len(grid.questions), "model": len(grid.models), "repeat": options.repeats}
+    counted = [f"{formatting.count(count)} {name if count == 1 else name + 's'}" for name, count in counts.items()]
+    cached = "; the first answer stands for all repeats" if options.cached and options.repeats > 1 else ""
+    subtitle = f"{', '.join(counted)}; temperature {options.temperature:g}, seed {options.seed}{cached}."
+    notes = [f"{missing} of {len(grid.cells())} answers are missing; the same command continues."] if missing else []
+    notes += [f"{model} stopped: {error}" for model, error in grid.failed.items()]
+    if any(score.accuracy for score in results.scores):
+        notes.append(
+            "Intervals have 95 % coverage, for questions like these; few questions give wide ones. Two repeats agree if "
+            "both pass the check, or if their texts are the same apart from case and spaces."
+        )
+    return GridContent(
+        grid.title,
+        subtitle,
+        tuple(_model(grid, score) for score in results.scores),
+        tuple(comparison.sentence for comparison in results.comparisons),
+        tuple(notes),
+        tuple(_question(grid, question) for question in grid.questions),
+        f"glasshouse grid --models {','.join(model.name for model in grid.models)} --repeats {options.repeats}",
+    )
+
+
+def _model(grid: AnswerGrid, score: ModelScore) -> ShownModel:
+    return ShownModel(
+        score.model,
+        grid.identities[score.model],
+        score.accuracy,
+        f"{score.passed} of {score.checked}" if score.checked else "",
+        score.agreement,
+        f"{score.tokens:,}",
+        formatting.duration(score.seconds),
+        cost_text(score.cost),
+    )
+
+
+def cost_text(cost: float | None) -> str:
+    """A cost in the currency of the price list; empty if it is not known."""
+    return "" if cost is None else f"{cost:.4f}" if cost < 1 else f"{cost:,.2f}"
+
+
+def _question(grid: AnswerGrid, question: PromptQuestion) -> ShownQuestion:
+    columns = []
+    for model in grid.models:
+        answers = [answer for answer in grid.answers if answer.question == question.name and answer.model == model.name]
+        right = sum(bool(answer.passed) for answer in answers)
+        summary = f"{right} of {len(answers)} right" if question.checks and answers else ""
+        columns.append(ShownColumn(model.name, summary, tuple(map(_answer, answers))))
+    checks = tuple(check.rule for check in question.checks)
+    return ShownQuestion(question.name, question.prompt, question.system, checks, tuple(columns))
+
+
+def _answer(answer: GridAnswer) -> ShownAnswer:
+    mark = READ if answer.passed is None else RIGHT if answer.passed else WRONG
+    tokens = f"{answer.tokens:,} {'token' if answer.tokens == 1 else 'tokens'}"
+    facts = [f"repeat {answer.repeat + 1}", f"seed {answer.seed}", tokens, formatting.duration(answer.seconds)]
+    if answer.cached:
+        facts = [f"repeat {answer.repeat + 1}", "cached: the first answer again"]
+    if answer.finish in FINISHES:
+        facts.append(FINISHES[answer.finish])
+    return ShownAnswer(answer.text, mark, answer.reason, " · ".join(facts))

@@ -1,20 +1,22 @@
 """The page of a debate: the measures as small pictures, and the points for and against side by side. Knows no models."""
 
 import math
-from collections.abc import Sequence
 from html import escape
 
-from glasshouse import formatting
 from glasshouse.pages import template
-from glasshouse.results.language_models import DebateContent, MeasureBlock, MeasuredModel
-from glasshouse.verdicts.mean_intervals import MeanWithInterval
+from glasshouse.results.language_models import (
+    PHRASE,
+    DebateContent,
+    MeasureBlock,
+    MeasuredModel,
+    written,
+    written_interval,
+)
 
 TONES = ("accent", "ochre", "blue", "plum", "quiet")
 # Ends of the axis of a small picture; the first that holds all values is chosen.
 AXIS_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)
 WIDTH, HEIGHT, EDGE = 260, 22, 6
-# A phrase is highlighted if another point of the same model has this many words in a row too.
-PHRASE = 4
 
 
 def render(content: DebateContent) -> str:
@@ -30,26 +32,6 @@ def render(content: DebateContent) -> str:
         axis_end=axis_end,
         phrase=PHRASE,
     )
-
-
-def written(mean: MeanWithInterval, share: bool) -> str:
-    """A mean as text: "25 %" or "0.031"."""
-    if not math.isfinite(mean.value):
-        return formatting.MISSING
-    return _percent(mean.value) if share else f"{mean.value:.3f}"
-
-
-def written_interval(mean: MeanWithInterval, share: bool) -> str:
-    """The interval of a mean as text: "12 to 40 %"; empty if there is none."""
-    if not math.isfinite(mean.low):
-        return ""
-    if share:
-        return f"{mean.low * 100:.0f} to {_percent(mean.high)}"
-    return f"{mean.low:.3f} to {mean.high:.3f}"
-
-
-def _percent(value: float) -> str:
-    return f"{value * 100:.0f} %"
 
 
 def axis_end(block: MeasureBlock) -> float:
@@ -94,21 +76,3 @@ def picture(row: MeasuredModel, block: MeasureBlock) -> str:
         label += f", control {written(row.control, block.share)}"
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}"'
     return f'<svg class="strip" {size}><title>{escape(label)}</title>{"".join(body)}</svg>'
-
-
-def marked_pieces(text: str, places: Sequence[tuple[int, int]], marked: Sequence[bool]) -> tuple[tuple[str, bool], ...]:
-    """Cut a text into marked and unmarked pieces. `places` are the begins and ends of its words."""
-    pieces: list[tuple[str, bool]] = []
-    position = 0
-    word = 0
-    while word < len(places):
-        if not marked[word]:
-            word += 1
-            continue
-        last = word
-        while last + 1 < len(places) and marked[last + 1]:
-            last += 1
-        begin, end = places[word][0], places[last][1]
-        pieces += [(text[position:begin], False), (text[begin:end], True)]
-        position, word = end, last + 1
-    return tuple(piece for piece in [*pieces, (text[position:], False)] if piece[0])

@@ -6,7 +6,8 @@ Knows nothing of models; numbers come as text.
 import re
 
 from glasshouse.pages import template
-from glasshouse.results.language_models import GridContent, ShownAnswer, ShownInterval
+from glasshouse.results.language_models import GridContent, ShownAnswer
+from glasshouse.verdicts.proportions import Proportion
 
 # A block of code in Markdown; one that was cut off ends with the text.
 FENCE = re.compile(r"^```[^\n]*\n(.*?)(?:^```[^\n]*\n?|\Z)", re.DOTALL | re.MULTILINE)
@@ -28,11 +29,11 @@ def parts(answer: ShownAnswer) -> list[tuple[bool, str]]:
     return [(code, text.strip("\n")) for code, text in found if text.strip()]
 
 
-def share(shown: ShownInterval) -> str:
+def share(shown: Proportion) -> str:
     """A share as text: "25 %"."""
     return f"{100 * shown.share:.0f} %"
 
 
-def interval(shown: ShownInterval) -> str:
+def interval(shown: Proportion) -> str:
     """The interval of a share as text: "12 to 40 %"."""
     return f"{100 * shown.low:.0f} to {100 * shown.high:.0f} %"

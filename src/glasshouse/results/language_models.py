@@ -1,8 +1,28 @@
 """A debate between language models, and a grid of models and questions, as plain data. Knows no models."""
 
+import math
 from dataclasses import dataclass
 
+from glasshouse import formatting
 from glasshouse.verdicts.mean_intervals import MeanWithInterval
+from glasshouse.verdicts.proportions import Proportion
+
+# A phrase is highlighted if another point of the same model has this many words in a row too.
+PHRASE = 4
+
+
+def written(mean: MeanWithInterval, share: bool) -> str:
+    """A mean as text: "25 %" or "0.031"."""
+    if not math.isfinite(mean.value):
+        return formatting.MISSING
+    return f"{mean.value * 100:.0f} %" if share else f"{mean.value:.3f}"
+
+
+def written_interval(mean: MeanWithInterval, share: bool) -> str:
+    """The interval of a mean as text: "12 to 40 %"; empty if there is none."""
+    if not math.isfinite(mean.low):
+        return ""
+    return f"{mean.low * 100:.0f} to {mean.high * 100:.0f} %" if share else f"{mean.low:.3f} to {mean.high:.3f}"
 
 
 @dataclass(frozen=True)
@@ -109,23 +129,14 @@ class ShownQuestion:
 
 
 @dataclass(frozen=True)
-class ShownInterval:
-    """A share of 1 with its interval, to draw and to read; None where there is none."""
-
-    share: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class ShownModel:
     """A row of the table of models."""
 
     name: str
     identity: str
-    accuracy: ShownInterval | None
+    accuracy: Proportion | None
     right: str  # "7 of 15"
-    agreement: ShownInterval | None
+    agreement: Proportion | None
     tokens: str
     time: str
     cost: str
