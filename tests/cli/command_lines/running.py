@@ -21,7 +21,7 @@ NOT_RUN = {
     r"^glasshouse import package:": "needs a package with weights: tests/interop/test_package_weights.py makes one",
     r"^glasshouse import stories260K.bin": "needs a published file: tests/interop/test_llama2c.py has it",
     r"\bremote\b": "asks a server on the network",
-    r"\bgguf:": "needs a model with a long context: tests/llms/test_gguf_model.py does",
+    r"\bgguf:": "needs a model with a long context: tests/llms/test_local_models.py does",
     r"^glasshouse demo$": "trains for minutes: tests/cli/test_demo.py runs it with fewer steps",
     r"^glasshouse claim ": "a trial takes hours: tests/claims/test_quick_runs.py runs every claim with --quick",
     r"^glasshouse claims (report|check)": "of a record: tests/claims/test_record.py and tests/test_documents.py do",

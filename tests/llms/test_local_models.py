@@ -1,12 +1,16 @@
-"""A GGUF file in llama.cpp: it answers as the run that it was exported from, and its process ends with it."""
+"""Models of this machine. A run: the same text as `Run.sample`, seeds, stops, streams and counts.
 
+A GGUF file in llama.cpp: it answers as the run that it was exported from, and its process ends with it.
+"""
+
+import dataclasses
 import gc
 import socket
 
 import pytest
 
 import glasshouse
-from glasshouse.llms.language_model import Message, Options, streamed_reply
+from glasshouse.llms.language_model import Message, Options, render_chat, streamed_reply
 from glasshouse.llms.local_models import GGUFModel, RunModel
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport, GlasshouseError
@@ -14,6 +18,7 @@ from tests import needs
 from tests.refusals import refused
 
 CHAT = [Message("user", "Who is Lily?")]
+RUN_CHAT = [Message("user", "the cat")]
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +75,39 @@ def test_llama_cpp_is_an_extra(tmp_path, monkeypatch):
     monkeypatch.setattr(llama_cpp_server.importlib.util, "find_spec", lambda name: None)
     with refused(GlasshouseError, "pip install xllamacpp"):
         llama_cpp_server.start_server(tmp_path / "any.gguf")
+
+
+def test_an_answer_is_what_the_run_samples_after_the_template(tiny_run):
+    model = RunModel(Run(tiny_run, "cpu"))
+    options = Options(max_tokens=20, temperature=0.9, top_p=0.8, seed=5)
+    prompt, stop = render_chat(RUN_CHAT)
+    (known,) = model.run.sample(prompt, tokens=20, stop=stop, temperature=0.9, top_p=0.8, seed=5)
+    pieces: list[str] = []
+    reply = streamed_reply(model, RUN_CHAT, options, pieces.append)
+    assert reply.text == known.text.lstrip() == "".join(pieces)
+    assert (reply.prompt_tokens, reply.tokens, reply.finish) == (len(known.prompt_tokens), 20, known.finish)
+    assert model.chat(RUN_CHAT, options) == reply
+    assert model.chat_tokens(RUN_CHAT) == reply.prompt_tokens
+    assert reply.seconds > 0
+
+
+def test_a_seed_repeats_an_answer_and_no_seed_does_not(tiny_run):
+    model = RunModel(Run(tiny_run, "cpu"))
+    seeded = Options(max_tokens=30, temperature=1.0, seed=1)
+    assert model.complete("the c", seeded) == model.complete("the c", seeded)
+    assert model.complete("the c", seeded) != model.complete("the c", dataclasses.replace(seeded, seed=2))
+    free = Options(max_tokens=30, temperature=1.0)
+    assert len({model.complete("the c", free).text for _ in range(4)}) > 1
+
+
+def test_a_stop_string_ends_an_answer(tiny_run):
+    model = RunModel(Run(tiny_run, "cpu"))
+    whole = model.complete("the c", Options(max_tokens=40, temperature=0.5, seed=3))
+    stop = whole.text[len(whole.text) // 2]
+    cut = model.complete("the c", Options(max_tokens=40, temperature=0.5, seed=3, stop=(stop,)))
+    assert (cut.text, cut.finish) == (whole.text.split(stop)[0], "stop")
+
+
+def test_a_run_trained_further_is_another_model(tiny_run):
+    assert RunModel(Run(tiny_run, "cpu")).identity() == "run tiny, step 2"
+    assert isinstance(glasshouse.open_language_model(f"run:{tiny_run}", device="cpu"), RunModel)
