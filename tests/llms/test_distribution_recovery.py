@@ -158,7 +158,7 @@ def test_apis_that_show_nothing_or_ignore_the_bias_are_refused():
         Recovery(Silent(logits), "", 5).run()
     with refused(GlasshouseError, "100"):
         Recovery(Deaf(logits), "", 5).run()
-    with refused(GlasshouseError, "bisection or closed-form"):
+    with refused(GlasshouseError, "closed-form or bisection"):
         Recovery(LogitsAPI(logits), "", 1, RATIO).run()
     with refused(GlasshouseError, "top=0"):
         Recovery(LogitsAPI(logits), "", 0)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridEvent, GridOptions
-from glasshouse.llms.chat_session import ChatSession
 from glasshouse.llms.distribution_recovery import Recovered, Recovery
 from glasshouse.llms.grid_results import GridResults, content_of, results_of, write_results
-from glasshouse.llms.language_model import LanguageModel, Message, Options, Reply, streamed_reply
+from glasshouse.llms.language_model import ChatSession, LanguageModel, Message, Options, Reply, streamed_reply
 from glasshouse.llms.model_list import find_model
 from glasshouse.llms.next_token_api import MOST_TOP, RunAPI, ServerAPI
 from glasshouse.llms.openai_model import OpenAIModel

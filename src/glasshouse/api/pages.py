@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from glasshouse.records import progress_bar
-from glasshouse.serving import installed
+from glasshouse.serving import check_installed
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import page_index
 from glasshouse.studies.page_index import PageFolders
@@ -49,7 +49,7 @@ def serve_pages(
         raise GlasshouseError(
             f"the token has {len(token)} characters and can be guessed; choose {SHORTEST_TOKEN} or more, or leave it out"
         )
-    installed.check_installed("glasshouse pages --live")
+    check_installed("glasshouse pages --live")
     from glasshouse.serving import server
     from glasshouse.serving.pages_application import create_pages_app
 
@@ -79,7 +79,7 @@ def live_pages() -> Iterator[None]:
 
     It opens them in a browser, or prints the address. On a terminal they are served until Ctrl-C, also after the block.
     """
-    installed.check_installed("glasshouse train --live")
+    check_installed("glasshouse train --live")
     command = [sys.executable, "-m", "glasshouse", "pages", "--live", "--open", "--port", "0"]
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:

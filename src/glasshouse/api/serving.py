@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 
 from glasshouse.runs.run import Run
-from glasshouse.serving import installed
+from glasshouse.serving import check_installed
 from glasshouse.specs.errors import GlasshouseError
 
 
@@ -28,7 +28,7 @@ def serve(
     `max_concurrent` texts are generated at the same time. `raw` reports log-probabilities before the logit bias.
     `dtype` is the number format of the weights: "float32", "bfloat16" or "int8".
     """
-    installed.check_installed("glasshouse serve")
+    check_installed("glasshouse serve")
     from glasshouse.pages import playground_page
     from glasshouse.serving import server
     from glasshouse.serving.application import create_app

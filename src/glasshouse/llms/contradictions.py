@@ -20,24 +20,10 @@ NEGATING_PREFIXES = ("un", "in", "im", "ir", "dis", "non")
 OPPOSITES = {
     stem(word): stem(opposite)
     for word, opposite in (
-        ("less", "more"),
-        ("fewer", "more"),
-        ("decrease", "increase"),
-        ("reduce", "increase"),
-        ("lower", "raise"),
-        ("worse", "better"),
-        ("bad", "good"),
-        ("dangerous", "safe"),
-        ("harmful", "helpful"),
-        ("difficult", "easy"),
-        ("hard", "easy"),
-        ("expensive", "cheap"),
-        ("weak", "strong"),
-        ("slow", "fast"),
-        ("false", "true"),
-        ("wrong", "right"),
-        ("few", "many"),
-        ("prevent", "cause"),
+        *(("less", "more"), ("fewer", "more"), ("decrease", "increase"), ("reduce", "increase"), ("lower", "raise")),
+        *(("worse", "better"), ("bad", "good"), ("dangerous", "safe"), ("harmful", "helpful"), ("difficult", "easy")),
+        *(("hard", "easy"), ("expensive", "cheap"), ("weak", "strong"), ("slow", "fast"), ("false", "true")),
+        *(("wrong", "right"), ("few", "many"), ("prevent", "cause")),
     )
 }
 POSITIVE = frozenset(OPPOSITES.values())
@@ -76,13 +62,8 @@ class NegationTest:
         self.topic = frozenset(content_stems(topic))
 
     def denials(self, pairs: Sequence[tuple[str, str]]) -> list[Denial | None]:
-        return [self._denial(first, second) for first, second in pairs]
-
-    def _denial(self, first: str, second: str) -> Denial | None:
-        for a, b in itertools.product(clauses(first), clauses(second)):
-            if self._contradict(a, b):
-                return Denial(a, b)
-        return None
+        candidates = (itertools.product(clauses(first), clauses(second)) for first, second in pairs)
+        return [next((Denial(a, b) for a, b in places if self._contradict(a, b)), None) for places in candidates]
 
     def _contradict(self, a: str, b: str) -> bool:
         (stems_a, flips_a), (stems_b, flips_b) = self._meaning(a, b), self._meaning(b, a)

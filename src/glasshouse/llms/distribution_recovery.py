@@ -98,6 +98,9 @@ KeptAnswer = tuple[str, int, float | None, list[tuple[int, float]]]
 class Recovery:
     """Recovers the distribution of the next token after one prompt."""
 
+    first: Answer  # without a bias
+    unseen: list[int]  # the tokens that it does not show
+
     def __init__(
         self, api: NextTokenAPI, prompt: str, top: int = 20, method: str | None = None, journal: Path | None = None
     ) -> None:
@@ -117,69 +120,65 @@ class Recovery:
 
     def probe(self) -> APIProbe:
         """Two or three calls, all but the last of which are part of the recovery."""
-        first = self._ask({})
-        if not first.top:
+        self.first = self._ask({})
+        if not self.first.top:
             raise GlasshouseError(f"{self.api.name} shows no log-probabilities, so nothing can be recovered from it")
-        unseen = self._unseen(first)
-        if not unseen:
-            return APIProbe(
-                len(first.top), True, first.log_probability is not None, rounding_error(dict(first.top).values())
-            )
-        group = self._first_group(first)
-        second = self._ask(self._bias(group))
-        shown = dict(second.top)
-        after_bias = any(token in shown for token in group if token in unseen)
-        if not after_bias and self._ask({unseen[0]: MOST_BIAS}).token != unseen[0]:
+        seen = dict(self.first.top)
+        self.unseen = [token for token in range(self.api.vocabulary) if token not in seen]
+        after_bias, values = True, list(seen.values())
+        if self.unseen:
+            shown = dict(self._ask(dict.fromkeys(self._first_group(), MOST_BIAS)).top)
+            values += shown.values()
+            after_bias = any(token in shown and token not in seen for token in self._first_group())
+        if not after_bias and self._ask({self.unseen[0]: MOST_BIAS}).token != self.unseen[0]:
             raise GlasshouseError(
-                f"a bias of {MOST_BIAS:g} on token {unseen[0]} changes neither the log-probabilities of {self.api.name} nor "
-                "its next token; choose an API that takes a logit bias"
+                f"a bias of {MOST_BIAS:g} on token {self.unseen[0]} changes neither the log-probabilities of "
+                f"{self.api.name} nor its next token; choose an API that takes a logit bias"
             )
-        values = [value for answer in (first, second) for _, value in answer.top]
-        return APIProbe(len(first.top), after_bias, first.log_probability is not None, rounding_error(values))
+        return APIProbe(len(seen), after_bias, self.first.log_probability is not None, rounding_error(values))
 
     def plan(self, probe: APIProbe) -> RecoveryPlan:
         """The method that suits the API, and what it takes."""
-        unseen = max(self.api.vocabulary - probe.top, 0)
+        unseen = len(self.unseen)
         if not unseen:
             return RecoveryPlan(RATIO, 1, probe.rounding)
-        by_ratio = RecoveryPlan(RATIO, 2 + -(-unseen // max(probe.top - 1, 1)), 4 * probe.rounding)
-        bias = self._closed_bias()
-        closed = RecoveryPlan(CLOSED, 3 + -(-unseen // probe.top), 2 * probe.rounding * math.exp(bias))
-        forced = RecoveryPlan(FORCED, 3 + unseen, 2 * probe.rounding)
+        closed_error = 2 * probe.rounding * math.exp(self._closed_bias())
         steps = math.ceil(math.log2(MOST_BIAS / BISECTED))
-        bisection = RecoveryPlan(BISECTION, 3 + unseen * (steps + 1), BISECTED)
-        # The sampled token answers to a bias in either case.
-        allowed = {BISECTION: bisection}
+        allowed = {}
         if probe.after_bias:
-            allowed[CLOSED] = closed
+            allowed[CLOSED] = RecoveryPlan(CLOSED, 3 + math.ceil(unseen / probe.top), closed_error)
         if probe.after_bias and probe.top > 1:
-            allowed[RATIO] = by_ratio
+            allowed[RATIO] = RecoveryPlan(RATIO, 2 + math.ceil(unseen / (probe.top - 1)), 4 * probe.rounding)
         if not probe.after_bias and probe.shows_sampled:
-            allowed[FORCED] = forced
-        if self.method is not None and self.method not in allowed:
+            allowed[FORCED] = RecoveryPlan(FORCED, 3 + unseen, 2 * probe.rounding)
+        # The sampled token answers to a bias in either case.
+        allowed[BISECTION] = RecoveryPlan(BISECTION, 3 + unseen * (steps + 1), BISECTED)
+        if self.method is None:
+            return next(plan for plan in allowed.values() if plan.method != CLOSED or closed_error < TOLERANCE)
+        if self.method not in allowed:
             raise GlasshouseError(
                 f"cannot work here: {self.api.name} shows {probe.top} log-probabilities "
                 f"{('after' if probe.after_bias else 'before')} the bias; choose {' or '.join(allowed)}",
                 "method",
                 self.method,
             )
-        if self.method is not None:
-            return allowed[self.method]
-        if CLOSED in allowed and closed.expected_error < TOLERANCE:
-            return closed
-        return allowed.get(RATIO) or allowed.get(FORCED) or bisection
+        return allowed[self.method]
 
     def run(self, progress: Callable[[float], None] = lambda share: None) -> Recovered:
         """Probe, plan and recover. Answers that the journal has are not asked for again."""
         probe = self.probe()
         plan = self.plan(probe)
-        self._progress, self._planned = progress, max(plan.calls, 1)
-        first = self._ask({})
-        for token, value in first.top:
+        self._progress, self._planned = progress, plan.calls
+        for token, value in self.first.top:
             self.log_probabilities[token], self.errors[token] = value, probe.rounding
-        {RATIO: self._by_ratio, CLOSED: self._by_closed_form, FORCED: self._by_force, BISECTION: self._by_bisection}[
-            plan.method
-        ](first, probe)
+        if plan.method == RATIO:
+            self._by_ratio(probe)
+        elif plan.method == CLOSED:
+            self._by_closed_form(probe)
+        elif plan.method == FORCED:
+            self._by_force(probe)
+        else:
+            self._bisect(self.unseen, probe)
         missing = int(np.isnan(self.log_probabilities).sum())
         found = np.where(np.isnan(self.log_probabilities), -np.inf, self.log_probabilities)
         # The probabilities of all tokens sum to 1, which makes up for the rounding of the most likely token.
@@ -190,41 +189,39 @@ class Recovery:
         self.journal.close()
         return Recovered(normalised, errors, self.calls, plan.method, probe, missing)
 
-    def _by_ratio(self, first: Answer, probe: APIProbe) -> None:
-        measured = self._measure_ratios(self._unseen(first), first, probe)
+    def _by_ratio(self, probe: APIProbe) -> None:
+        measured = self._measure_ratios(self.unseen, probe)
         # Some tokens are measured once more with another bias. If they differ by more than rounding, all errors are larger.
-        best, best_value = first.top[0]
         bias = 0.75 * MOST_BIAS
-        near = [token for token in measured if best_value - self.log_probabilities[token] < bias / 2]
+        near = [token for token in measured if self.first.top[0][1] - self.log_probabilities[token] < bias / 2]
         again = near[:: max(len(near) // max(probe.top - 1, 1), 1)][: probe.top - 1]
-        if again:
-            answer = dict(self._ask(dict.fromkeys([best, *again], bias)).top)
-            shown = [token for token in again if token in answer and best in answer]
-            values = {token: best_value + answer[token] - answer[best] for token in shown}
-            noise = max((abs(value - self.log_probabilities[token]) for token, value in values.items()), default=0.0)
-            if noise > 4 * probe.rounding:
-                self.errors[measured] += noise
+        values = self._ratios(again, bias) if again else {}
+        noise = max((abs(value - self.log_probabilities[token]) for token, value in values.items()), default=0.0)
+        if noise > 4 * probe.rounding:
+            self.errors[measured] += noise
 
-    def _measure_ratios(self, tokens: Sequence[int], first: Answer, probe: APIProbe) -> list[int]:
+    def _measure_ratios(self, tokens: Sequence[int], probe: APIProbe) -> list[int]:
         """Measure tokens by their ratio to the most likely one, and return those that were shown."""
-        best, best_value = first.top[0]
-        measured = []
-        for group in self._groups(tokens, probe.top - 1):
-            answer = dict(self._ask(self._bias([best, *group])).top)
-            for token in group:
-                if token in answer and best in answer:
-                    self.log_probabilities[token] = best_value + answer[token] - answer[best]
-                    self.errors[token] = 3 * probe.rounding
-                    measured.append(token)
+        measured: list[int] = []
+        for group in _groups(tokens, probe.top - 1):
+            for token, value in self._ratios(group, MOST_BIAS).items():
+                self.log_probabilities[token], self.errors[token] = value, 3 * probe.rounding
+                measured.append(token)
         return measured
 
-    def _by_closed_form(self, first: Answer, probe: APIProbe) -> None:
-        bias, waiting = self._closed_bias(), self._unseen(first)
-        rounding = self._rounding_of_sums(bias, first, probe)
+    def _ratios(self, tokens: Sequence[int], bias: float) -> dict[int, float]:
+        """Token -> log-probability, from one call that biases these tokens and the most likely one."""
+        best, best_value = self.first.top[0]
+        answer = dict(self._ask(dict.fromkeys([best, *tokens], bias)).top)
+        return {token: best_value + answer[token] - answer[best] for token in tokens if token in answer and best in answer}
+
+    def _by_closed_form(self, probe: APIProbe) -> None:
+        bias, waiting = self._closed_bias(), self.unseen
+        rounding = self._rounding_of_sums(bias, probe)
         imprecise: list[int] = []
         while waiting and bias <= MOST_BIAS:
             hidden: list[int] = []
-            for group in self._groups(waiting, probe.top):
+            for group in _groups(waiting, probe.top):
                 answer = dict(self._ask(dict.fromkeys(group, bias)).top)
                 if any(token not in answer for token in group):
                     hidden += group
@@ -238,30 +235,26 @@ class Recovery:
         # What the closed form cannot give is measured otherwise.
         rest = [*waiting, *imprecise]
         if probe.top > 1:
-            self._measure_ratios(rest, first, probe)
+            self._measure_ratios(rest, probe)
         else:
-            self._bisect(rest, first, probe)
+            self._bisect(rest, probe)
 
-    def _rounding_of_sums(self, bias: float, first: Answer, probe: APIProbe) -> float:
+    def _rounding_of_sums(self, bias: float, probe: APIProbe) -> float:
         """The error of a sum of probabilities: by the closed form for tokens whose probability was shown without a bias."""
-        answer = dict(self._ask(dict.fromkeys([token for token, _ in first.top], bias)).top)
-        shown = [(value, answer[token]) for token, value in first.top if token in answer]
+        answer = dict(self._ask(dict.fromkeys([token for token, _ in self.first.top], bias)).top)
+        shown = [(value, answer[token]) for token, value in self.first.top if token in answer]
         values, growth = unbiased([biased for _, biased in shown], bias)
         noise = float(np.abs(values - [known for known, _ in shown]).max())
         return max(probe.rounding, 4 * noise / growth)
 
-    def _by_force(self, first: Answer, probe: APIProbe) -> None:
-        for token in self._unseen(first):
+    def _by_force(self, probe: APIProbe) -> None:
+        for token in self.unseen:
             answer = self._ask({token: MOST_BIAS})
             if answer.token == token and answer.log_probability is not None:
                 self.log_probabilities[token], self.errors[token] = answer.log_probability, probe.rounding
 
-    def _by_bisection(self, first: Answer, probe: APIProbe) -> None:
-        self._bisect(self._unseen(first), first, probe)
-
-    def _bisect(self, tokens: Sequence[int], first: Answer, probe: APIProbe) -> None:
+    def _bisect(self, tokens: Sequence[int], probe: APIProbe) -> None:
         """Find the bias at which each token is sampled instead of the most likely one."""
-        best_value = first.top[0][1]
         for token in tokens:
             low, high = 0.0, MOST_BIAS
             if self._ask({token: high}).token != token:
@@ -269,7 +262,7 @@ class Recovery:
             while high - low > BISECTED:
                 middle = (low + high) / 2
                 low, high = (low, middle) if self._ask({token: middle}).token == token else (middle, high)
-            self.log_probabilities[token] = best_value - (low + high) / 2
+            self.log_probabilities[token] = self.first.top[0][1] - (low + high) / 2
             self.errors[token] = (high - low) / 2 + probe.rounding
 
     def _ask(self, bias: Mapping[int, float]) -> Answer:
@@ -284,32 +277,23 @@ class Recovery:
         _, token, shown, top = self.journal.records[key]
         return Answer(token, shown, tuple((int(token), float(value)) for token, value in top))
 
-    def _unseen(self, first: Answer) -> list[int]:
-        seen = {token for token, _ in first.top}
-        return [token for token in range(self.api.vocabulary) if token not in seen]
-
-    def _first_group(self, first: Answer) -> list[int]:
+    def _first_group(self) -> list[int]:
         """The most likely token and the first unseen ones; an answer that shows one token has place for one unseen alone."""
-        unseen = self._unseen(first)
-        return [first.top[0][0], *unseen[: len(first.top) - 1]] if len(first.top) > 1 else unseen[:1]
-
-    def _groups(self, tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-        for start in range(0, len(tokens), max(size, 1)):
-            yield tokens[start : start + max(size, 1)]
-
-    @staticmethod
-    def _bias(tokens: Sequence[int]) -> dict[int, float]:
-        return dict.fromkeys(tokens, MOST_BIAS)
+        shown = len(self.first.top)
+        return [self.first.top[0][0], *self.unseen[: shown - 1]] if shown > 1 else self.unseen[:1]
 
     def _closed_bias(self) -> float:
         """Just above what the tokens that were seen so far lack to the most likely one."""
-        first = self._ask({})
-        best, best_value = first.top[0]
-        deficits = [best_value - value for _, value in first.top]
-        if self._unseen(first):
-            shown = dict(self._ask(self._bias(self._first_group(first))).top)
-            deficits += [shown[best] - value for value in shown.values()] if best in shown else []
+        best, best_value = self.first.top[0]
+        deficits = [best_value - value for _, value in self.first.top]
+        shown = dict(self._ask(dict.fromkeys(self._first_group(), MOST_BIAS)).top)
+        deficits += [shown[best] - value for value in shown.values()] if best in shown else []
         return min(max(deficits) + 5.0, SPREAD)
+
+
+def _groups(tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    for start in range(0, len(tokens), max(size, 1)):
+        yield tokens[start : start + max(size, 1)]
 
 
 def unbiased(biased: Sequence[float], bias: float) -> tuple[np.ndarray, float]:

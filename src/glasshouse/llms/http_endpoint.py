@@ -85,16 +85,10 @@ class HTTPEndpoint:
     def post(self, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         """Send a request and return the JSON of the response."""
 
-        def read(response: http.client.HTTPResponse) -> dict[str, Any]:
-            try:
-                content = json.loads(response.read())
-            except ValueError:
-                content = None
-            if not isinstance(content, dict):
-                raise GlasshouseError(f"{self.server} answered {path} with something that is no JSON object; check base_url")
-            return content
-
-        return self._send(path, body, read)
+        content = _json_object(self._send(path, body, lambda response: response.read()))
+        if content is None:
+            raise GlasshouseError(f"{self.server} answered {path} with something that is no JSON object; check base_url")
+        return content
 
     def events(self, path: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Send a request and yield the JSON of each server-sent event.
@@ -115,14 +109,11 @@ class HTTPEndpoint:
             raise BrokenStream(self.server) from None
 
     def _event(self, value: str) -> dict[str, Any]:
-        try:
-            event = json.loads(value)
-        except ValueError:
-            raise BrokenStream(self.server) from None
-        if not isinstance(event, dict):
+        event = _json_object(value)
+        if event is None:
             raise BrokenStream(self.server)
         if "error" in event:
-            raise GlasshouseError(f"{self.server} failed in the middle of an answer: {self._message(json.dumps(event))}")
+            raise GlasshouseError(f"{self.server} failed in the middle of an answer: {self._message(value)}")
         return event
 
     def _send(self, path: str, body: dict[str, Any] | None, read: Callable[[Any], Any]) -> Any:
@@ -172,13 +163,11 @@ class HTTPEndpoint:
 
     def _message(self, content: str) -> str:
         """The message of a server's error, without the key, which some servers repeat."""
-        try:
-            parsed = json.loads(content)
-            inner = parsed.get("error", parsed)
-            text = str(inner.get("message", inner)) if isinstance(inner, dict) else str(inner)
-        except (ValueError, AttributeError):
-            text = " ".join(content.split())[:300]
-        return self._redacted(text)
+        parsed = _json_object(content)
+        inner: object = content if parsed is None else parsed.get("error", parsed)
+        if isinstance(inner, dict):
+            inner = inner.get("message", inner)
+        return self._redacted(" ".join(str(inner).split())[:300])
 
     def _redacted(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
@@ -190,6 +179,15 @@ class HTTPEndpoint:
         if 300 <= status < 400:
             return GlasshouseError(f"{self.server} redirects elsewhere ({reason}); correct base_url")
         return GlasshouseError(f"{self.server} refused the request: {reason}; change the request")
+
+
+def _json_object(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object in a text; None if it holds something else."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -1,18 +1,19 @@
-"""What the experiments need of a language model: an answer to a chat or the continuation of a text, whoever runs it.
+"""Language models, whoever runs them: an answer to a chat, the continuation of a text, and a chat with its transcript.
 
 A model that was trained on plain text knows no roles. It gets a chat as one text, `User: ...`, then `Assistant:`, and its
 answer ends where it would write the next message of the user.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final, Protocol
 
 from glasshouse.specs.errors import GlasshouseError
 
-SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}
-ROLES: Final = ("system", *SPEAKERS)
+ROLES: Final = ("system", "user", "assistant")
 STOP: Final = ("\nUser:",)
 
 
@@ -112,8 +113,8 @@ def render_chat(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     text = ""
     for message in messages:
         body = message.text.strip()
-        text += f"{body}\n\n" if message.role == "system" else f"{SPEAKERS[message.role]}: {body}\n"
-    return f"{text}{SPEAKERS['assistant']}:", STOP
+        text += f"{body}\n\n" if message.role == "system" else f"{message.role.capitalize()}: {body}\n"
+    return f"{text}Assistant:", STOP
 
 
 def check_messages(messages: Sequence[Message]) -> None:
@@ -123,3 +124,65 @@ def check_messages(messages: Sequence[Message]) -> None:
     for message in messages:
         if message.role not in ROLES:
             raise GlasshouseError(f"of a message is not known; choose one of: {', '.join(ROLES)}", "role", message.role)
+
+
+class ChatSession:
+    """A chat. `dropped` is the number of messages of the last answer that did not fit into the context."""
+
+    def __init__(
+        self, model: NamedLanguageModel, options: Options, system: str = "", transcript: Path | None = None
+    ) -> None:
+        self.model, self.options, self.transcript = model, options, transcript
+        self._start = [Message("system", system)] if system else []
+        self.messages = list(self._start)
+        self.dropped = self._answers = 0
+        self._write(*map(_said, self._start))
+
+    def reset(self) -> None:
+        """Forget all messages except that of the system."""
+        self.messages = list(self._start)
+        self._write("(new chat)")
+
+    def say(self, text: str, show: Callable[[str], None] = lambda piece: None) -> Reply:
+        """Send a message and return the answer. If the answer fails or is interrupted, the message is not kept."""
+        question = Message("user", text)
+        messages = self._fitting([*self.messages, question])
+        seed = None if self.options.seed is None else self.options.seed + self._answers
+        reply = streamed_reply(self.model, messages, replace(self.options, seed=seed), show)
+        answer = Message("assistant", reply.text.strip())
+        self._answers += 1
+        self.messages += [question, answer]
+        self._write(_said(question), _said(answer))
+        return reply
+
+    def _fitting(self, messages: list[Message]) -> list[Message]:
+        """The messages without the oldest ones, so that there is room for an answer."""
+        self.dropped, most, first = 0, self.options.max_tokens, len(self._start)
+        context, name, tokens_of = self.model.context, self.model.name, self.model.chat_tokens
+        if not context:
+            return messages
+        if context <= most:
+            raise GlasshouseError(
+                f"fills the context of {name}, which has {context} tokens; choose fewer", "max_tokens", most
+            )
+        while (tokens := tokens_of(messages)) > context - most and len(messages) > first + 1:
+            messages = [*self._start, *messages[first + 2 :]]  # without a question and its answer
+            self.dropped += 2
+        if tokens > context - most:
+            raise GlasshouseError(
+                f"the message has {tokens} tokens, and {name} takes {context - most} besides an answer of {most}; write a "
+                "shorter one, or choose fewer --max-tokens"
+            )
+        return messages
+
+    def _write(self, *paragraphs: str) -> None:
+        """Append to the transcript. It survives a kill."""
+        if self.transcript is not None and paragraphs:
+            with self.transcript.open("a", encoding="utf-8", errors="replace") as file:
+                file.write("".join(f"{paragraph}\n\n" for paragraph in paragraphs))
+                file.flush()
+                os.fsync(file.fileno())
+
+
+def _said(message: Message) -> str:
+    return f"{message.role.capitalize()}: {message.text}"

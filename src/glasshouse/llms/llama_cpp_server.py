@@ -30,8 +30,6 @@ def start_server(path: Path, context: int = 0, device: str = "auto", parallel: i
     `parallel` requests are answered at the same time. They share the context.
     """
     check_installed()
-    if not path.is_file():
-        raise GlasshouseError(f"the GGUF file {path} does not exist; check the path")
     key = secrets.token_urlsafe(16)  # other users of this machine can reach the port, but not without the key
     settings = {"path": str(path.resolve()), "context": context, "key": key, "cpu": device == "cpu", "parallel": parallel}
     process = subprocess.Popen(

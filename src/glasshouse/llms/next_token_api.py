@@ -68,19 +68,14 @@ class LogitsAPI:
         shows_sampled: bool = False,
     ) -> None:
         self.logits = np.asarray(logits_V, np.float64)
-        self.name, self.vocabulary = name, len(self.logits)
+        self.name, self.vocabulary, self.calls = name, len(self.logits), 0
         self.after_bias, self.decimals, self.dtype = after_bias, decimals, dtype
         self.most_top, self.shows_sampled = most_top, shows_sampled
         side = "after" if after_bias else "before"
         digits = np.dtype(dtype).name if decimals is None else f"{decimals} decimals"
         self.shows = f"at most {most_top} log-probabilities {side} the bias, in {digits}"
-        self.calls = 0
-        self._log_normaliser = _log_sum(self.logits)
-
-    @property
-    def log_probabilities(self) -> np.ndarray:
-        """The log-probability of every token (V), without a bias."""
-        return self.logits - self._log_normaliser
+        # The log-probability of every token (V), without a bias.
+        self.log_probabilities = self.logits - _log_sum(self.logits)
 
     def ask(self, prompt: str, top: int, bias: Mapping[int, float]) -> Answer:
         self.calls += 1
@@ -88,14 +83,14 @@ class LogitsAPI:
         for token, value in bias.items():
             biased[token] += min(max(value, -MOST_BIAS), MOST_BIAS)
         shown = biased if self.after_bias else self.logits
-        log_normaliser = _log_sum(shown) if self.after_bias else self._log_normaliser
+        log_sum = _log_sum(shown)
         count = min(top, self.most_top, self.vocabulary)
         highest = np.argpartition(-shown, count - 1)[:count]
         order = highest[np.argsort(-shown[highest], kind="stable")]
         sampled = int(biased.argmax())
-        log_probability = self._rounded(shown[sampled] - log_normaliser) if self.shows_sampled else None
+        log_probability = self._rounded(shown[sampled] - log_sum) if self.shows_sampled else None
         return Answer(
-            sampled, log_probability, tuple((int(token), self._rounded(shown[token] - log_normaliser)) for token in order)
+            sampled, log_probability, tuple((int(token), self._rounded(shown[token] - log_sum)) for token in order)
         )
 
     def _rounded(self, value: float) -> float:

@@ -17,7 +17,6 @@ from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.runs.run import Run, Translation
 from glasshouse.serving.api_errors import ERRORS, handle_errors
 from glasshouse.serving.guards import Guard
-from glasshouse.serving.measurements import ServerMeasurements
 from glasshouse.serving.requests import (
     ChatRequest,
     ClassifyRequest,
@@ -28,7 +27,7 @@ from glasshouse.serving.requests import (
     TranslateRequest,
     check_tokens,
 )
-from glasshouse.serving.served_model import ServedModel, ServerOptions
+from glasshouse.serving.served_model import ServedModel, ServerMeasurements, ServerOptions
 from glasshouse.serving.text_answers import ChatAnswer, CompletionAnswer, TextAnswer
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.version import __version__

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from glasshouse import formatting
 from glasshouse.serving.api_errors import error_answer
-from glasshouse.serving.measurements import ServerMeasurements
+from glasshouse.serving.served_model import ServerMeasurements
 
 # A load balancer asks without a key.
 OPEN = ("/health",)

@@ -27,21 +27,19 @@ _EXPLANATIONS = {
 }
 
 
-def collect(
-    key: str,
-    entry: RunEntry,
-    links: tuple[PageLink, ...],
-    report: PageLink | None,
-) -> LiveRun:
+def collect(key: str, entry: RunEntry, links: tuple[PageLink, ...], report: PageLink | None) -> LiveRun:
     """The view of a run as it is now."""
-    rows, facts = _rows(entry.path), _facts(entry.path)
-    samples = sample_log.read(entry.path)
+    rows, samples = _rows(entry.path), sample_log.read(entry.path)
     explanation = entry.error or _EXPLANATIONS.get(Status.read(entry.status), "")
     if entry.status == Status.TRAINING and stop_request.is_made(entry.path):
         explanation = "It was asked to stop, and saves a checkpoint after its next step."
     elif entry.status == Status.INTERRUPTED and run_commands.is_started("resume", entry.path):
         explanation = "glasshouse resume was started for it, and does not train it yet or has not ended yet."
     described = ", ".join(part for part in (entry.recipe, entry.task, entry.data) if part)
+    # The first metric beside the loss, such as perplexity or accuracy.
+    last: dict[str, Any] = next((row for row in reversed(rows) if "validation.loss" in row), {})
+    quality = [name for name in last if name.startswith("validation.") and name != "validation.loss"][:1]
+    note = f"Made at the newest evaluations, each with the weights of its step; {samples[0].how}." if samples else ""
     return LiveRun(
         key=key,
         name=entry.name,
@@ -49,15 +47,13 @@ def collect(
         status=str(entry.status),
         explanation=explanation,
         share=min(entry.steps / entry.total_steps, 1.0) if entry.total_steps else 0.0,
-        headline=_headline(entry, facts, rows),
+        headline=_headline(entry, rows),
         links=links,
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
-        quality=_quality(rows),
+        quality=_curves(rows, {name.replace(".", " ").replace("_", " "): name for name in quality}),
         evaluations=_evaluations(rows),
         samples=tuple(LiveSample(sample.step, sample.prompt, sample.text) for sample in samples),
-        samples_note=f"Made at the newest evaluations, each with the weights of its step; {samples[0].how}."
-        if samples
-        else "",
+        samples_note=note,
         actions=run_commands.possible(entry),
         report=report if entry.has_report else None,
         output=run_commands.output(entry.path),
@@ -92,7 +88,7 @@ def time_left(entry: RunEntry, rows: list[dict[str, Any]]) -> float | None:
     return max(entry.total_steps - last_step, 0) * (last - first) / (last_step - first_step)
 
 
-def _headline(entry: RunEntry, facts: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
+def _headline(entry: RunEntry, rows: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
     left = time_left(entry, rows)
     figures = [("time left", formatting.duration(left))] if left is not None else []
     if entry.figure[0]:
@@ -100,7 +96,7 @@ def _headline(entry: RunEntry, facts: dict[str, Any], rows: list[dict[str, Any]]
     figures.append(("steps", f"{entry.steps:,}" + (f" of {entry.total_steps:,}" if entry.total_steps else "")))
     if entry.seconds:
         figures.append(("time so far", formatting.duration(entry.seconds)))
-    plan = facts.get("plan")
+    plan = _facts(entry.path).get("plan")
     for name, title, text in (("tokens", "tokens so far", formatting.count), ("flops", "compute so far", formatting.flops)):
         total = plan.get(name) if isinstance(plan, dict) else None
         if isinstance(total, int | float) and entry.total_steps:
@@ -109,20 +105,11 @@ def _headline(entry: RunEntry, facts: dict[str, Any], rows: list[dict[str, Any]]
 
 
 def _curves(rows: list[dict[str, Any]], names: dict[str, str]) -> tuple[Curve, ...]:
-    found = {title: _column(rows, name) for title, name in names.items()}
-    return tuple(Curve(title, steps, values) for title, (steps, values) in found.items() if steps)
-
-
-def _column(rows: list[dict[str, Any]], name: str) -> tuple[list[float], list[float]]:
-    usable = [row for row in rows if isinstance(row.get(name), int | float)]
-    return metric_log.column(usable, name)
-
-
-def _quality(rows: list[dict[str, Any]]) -> tuple[Curve, ...]:
-    """The curve of the first metric beside the loss, such as perplexity or accuracy."""
-    last: dict[str, Any] = next((row for row in reversed(rows) if "validation.loss" in row), {})
-    name = next((name for name in last if name.startswith("validation.") and name != "validation.loss"), "")
-    return _curves(rows, {name.replace(".", " ").replace("_", " "): name}) if name else ()
+    curves = []
+    for title, name in names.items():
+        steps, values = metric_log.column([row for row in rows if isinstance(row.get(name), int | float)], name)
+        curves += [Curve(title, steps, values)] if steps else []
+    return tuple(curves)
 
 
 def _evaluations(rows: list[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:

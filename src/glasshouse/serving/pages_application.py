@@ -4,9 +4,8 @@ It holds no state of its own. What it keeps in memory was read from files, and i
 """
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Query
@@ -44,13 +43,10 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
 
     def find_run(key: str) -> tuple[RunEntry, StudyEntry | None]:
         found = entries()
-        for run in found.runs:
+        of_studies = [(run, study) for study in found.studies for run in study.runs]
+        for run, study in [*((run, None) for run in found.runs), *of_studies]:
             if folders.key(run.path) == key:
-                return run, None
-        for study in found.studies:
-            for run in study.runs:
-                if folders.key(run.path) == key:
-                    return run, study
+                return run, study
         raise HTTPException(404, _unknown("run", key))
 
     def view(key: str) -> LiveRun:
@@ -104,38 +100,27 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
     def report(key: str = "") -> HTMLResponse:
         """The report of a run or a study, as it was written last."""
         found = entries()
-        every: list[RunEntry | StudyEntry] = [*found.every_run, *found.studies]
-        known = {folders.key(entry.path): entry for entry in every}
-        if key not in known:
+        runs = {folders.key(run.path): run for run in found.every_run}
+        studies = {folders.key(study.path): study for study in found.studies}
+        entry = runs.get(key) or studies.get(key)
+        if entry is None:
             raise HTTPException(404, _unknown("run or study", key))
-        path = known[key].path / REPORT
         try:
-            page = plain_files.read_text(path)
+            page = plain_files.read_text(entry.path / REPORT)
         except OSError:
-            raise HTTPException(404, f"{known[key].name} has no report yet; make it with: glasshouse report NAME") from None
+            raise HTTPException(404, f"{entry.name} has no report yet; make it with: glasshouse report NAME") from None
         links = [PageLink("all runs and studies", address("."))]
-        if key in {folders.key(run.path) for run in found.every_run}:
+        if key in runs:
             links.append(PageLink("live view", address("run", key)))
         if page_links.links_to_runs(page):
-            page = page_links.with_run_addresses(page, lambda run: page_of(path.parent / run))
-        else:
-            for study in (study for study in found.studies if folders.key(study.path) == key):
-                links += [PageLink(f"{run.path.parent.name}, {run.name}", page_of(run.path)) for run in study.runs]
+            page = page_links.with_run_addresses(page, lambda run: page_of(entry.path / run))
+        elif key in studies:
+            links += [PageLink(f"{run.path.parent.name}, {run.name}", page_of(run.path)) for run in studies[key].runs]
         return HTMLResponse(page_links.with_links(page, links))
 
-    for action in ("stop", "resume", "report"):
-        app.post(f"/run/{action}")(_action(action, find_run))
-    return PageGuard(app, token)
-
-
-def _unknown(what: str, key: str) -> str:
-    if not key:
-        return f"The address names no {what}: it needs key=...; go back to the index."
-    return f"There is no {what} {key!r} here; go back to the index."
-
-
-def _action(action: str, find_run: Callable[[str], tuple[RunEntry, StudyEntry | None]]) -> Callable[..., PlainTextResponse]:
-    def act(key: str = "") -> PlainTextResponse:
+    @app.post("/run/{action}")
+    def act(action: Literal["stop", "resume", "report"], key: str = "") -> PlainTextResponse:
+        """Do what a button says."""
         try:
             run, study = find_run(key)
             return PlainTextResponse(run_commands.act(action, run, study.path if study else None))
@@ -144,4 +129,10 @@ def _action(action: str, find_run: Callable[[str], tuple[RunEntry, StudyEntry | 
         except OSError as error:
             return PlainTextResponse(f"{action} did not work: {error}", 500)
 
-    return act
+    return PageGuard(app, token)
+
+
+def _unknown(what: str, key: str) -> str:
+    if not key:
+        return f"The address names no {what}: it needs key=...; go back to the index."
+    return f"There is no {what} {key!r} here; go back to the index."

@@ -18,8 +18,8 @@ from starlette.exceptions import HTTPException
 from glasshouse.generation.engine import SampledToken
 from glasshouse.serving.api_errors import error_body
 from glasshouse.serving.batcher import Batcher, Event, Piece, PromptScores, TextJob
-from glasshouse.serving.measurements import ServerMeasurements
 from glasshouse.serving.requests import ChatRequest, CompletionRequest, TextRequest
+from glasshouse.serving.served_model import ServerMeasurements
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers import Tokenizer
 

@@ -16,7 +16,7 @@ from glasshouse.llms.language_model import LanguageModel, Message, Options, rend
 from glasshouse.llms.local_models import GGUFModel
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.runs.run import Run
-from glasshouse.serving import installed
+from glasshouse.serving import check_installed
 
 REPORTED = "Who was Chandragupta Maurya?"
 QUESTIONS = (
@@ -117,7 +117,7 @@ class Ask(Claim):
     )
 
     def measure(self, bench: Bench) -> Measurements:
-        installed.check_installed("the claim ask")
+        check_installed("the claim ask")
         llama_cpp_server.check_installed()
         gguf_package("the claim ask")
         study = bench.study("models")
