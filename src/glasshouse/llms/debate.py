@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -46,16 +46,14 @@ class DebateOptions:
             )
         if not self.models:
             raise GlasshouseError("a debate needs at least one model; name them with --models a,b")
-        repeated = [name for name in dict.fromkeys(self.models) if self.models.count(name) > 1]
-        if repeated:
-            raise GlasshouseError(f"{repeated[0]} is named twice; name each model once")
+        if len(set(self.models)) < len(self.models):
+            raise GlasshouseError("has a model twice; name each model once", "models", ",".join(self.models))
         for name, value in (("points", self.points), ("rounds", self.rounds)):
             if value < 1:
                 raise GlasshouseError("is below the minimum; choose 1 or more", name, value)
         if not self.temperatures or len(set(self.temperatures)) < len(self.temperatures):
-            raise GlasshouseError(
-                "must be one or more different values, such as 0.2,0.7", "temperatures", list(self.temperatures)
-            )
+            given = list(self.temperatures)
+            raise GlasshouseError("must be one or more different values, such as 0.2,0.7", "temperatures", given)
         for temperature in self.temperatures:
             Options(self.max_tokens, temperature)
         if shared := set(content_stems(self.topic)) & set(content_stems(self.control_topic)):
@@ -85,6 +83,9 @@ class Turn:
     @property
     def key(self) -> str:
         return json.dumps([self.topic, self.temperature, self.round, self.number, self.side, self.model])
+
+    def same_debate(self, other: "Turn") -> bool:
+        return (self.topic, self.temperature) == (other.topic, other.temperature)
 
 
 @dataclass(frozen=True)
@@ -131,14 +132,12 @@ class DebateJournal(AnswerJournal):
         key: str,
         model: LanguageModel,
         messages: Sequence[Message],
-        max_tokens: int,
-        temperature: float,
-        seed: int,
+        options: Options,
         facts: Mapping[str, Any],
     ) -> KeptReply:
-        """The reply that is kept, or else the model's, which is kept with these facts."""
+        """The reply that is kept, or else the model's, which is kept with these facts. The seed is one of its own."""
         if (kind, key) not in self.records:
-            options = Options(max_tokens, temperature, seed=turn_seed(seed, f"{kind} {key}"))
+            options = replace(options, seed=turn_seed(options.seed or 0, f"{kind} {key}"))
             reply = model.chat(messages, options)
             asked = {"seed": options.seed, "messages": [asdict(message) for message in messages]}
             answered = {"text": reply.text, "finish": reply.finish, "tokens": reply.tokens}
@@ -164,11 +163,10 @@ class Debate:
         return said
 
     def _point(self, turn: Turn, said: Sequence[DebatePoint]) -> DebatePoint:
-        answers, options = last_argument(turn, self.options.models, said), self.options
-        messages, model = prompt(turn, options, said, answers), self.models[turn.model]
-        reply = self.journal.reply(
-            "point", turn.key, model, messages, options.max_tokens, turn.temperature, options.seed, asdict(turn)
-        )
+        answers = last_argument(turn, self.options.models, said)
+        messages, model = prompt(turn, self.options, said, answers), self.models[turn.model]
+        how = Options(self.options.max_tokens, turn.temperature, seed=self.options.seed)
+        reply = self.journal.reply("point", turn.key, model, messages, how, asdict(turn))
         return DebatePoint(turn, clean(reply["text"]), reply["finish"], answers.turn if answers else None)
 
 
@@ -183,15 +181,13 @@ def without_reasoning(text: str) -> str:
 
 def last_argument(turn: Turn, models: Sequence[str], said: Sequence[DebatePoint]) -> DebatePoint | None:
     """The latest argument of the next model on the other side, from the second round on. A single model answers itself."""
-    if turn.round == 1:
-        return None
     opponent = models[(models.index(turn.model) + 1) % len(models)]
-    for point in reversed(said):
-        other = point.turn
-        same_debate = (other.topic, other.temperature) == (turn.topic, turn.temperature)
-        if same_debate and other.model == opponent and other.side != turn.side and point.text:
-            return point
-    return None
+    arguments = [
+        point
+        for point in said
+        if point.turn.same_debate(turn) and point.turn.model == opponent and point.turn.side != turn.side and point.text
+    ]
+    return arguments[-1] if arguments and turn.round > 1 else None
 
 
 def prompt(
@@ -201,9 +197,7 @@ def prompt(
     earlier = [
         point.text
         for point in said
-        if point.text
-        and (point.turn.model, point.turn.side) == (turn.model, turn.side)
-        and (point.turn.topic, point.turn.temperature) == (turn.topic, turn.temperature)
+        if point.text and point.turn.same_debate(turn) and (point.turn.model, point.turn.side) == (turn.model, turn.side)
     ]
     lines = [f"Argue {turn.side} {turn.topic}."]
     if earlier:

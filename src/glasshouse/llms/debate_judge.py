@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from glasshouse.llms.debate import DebateJournal, DebatePoint, without_reasoning
-from glasshouse.llms.language_model import LanguageModel, Message
+from glasshouse.llms.language_model import LanguageModel, Message, Options
 from glasshouse.verdicts import mean_intervals
 from glasshouse.verdicts.mean_intervals import MeanWithInterval
 
@@ -87,8 +87,9 @@ def judge_points(
     def ask(a: DebatePoint, b: DebatePoint) -> str | None:
         key = json.dumps([name, a.turn.key, b.turn.key])
         facts = {"judge": name, "A": asdict(a.turn), "B": asdict(b.turn)}
-        return read_verdict(journal.reply("verdict", key, judge, prompt(a, b), MAX_TOKENS, 0.0, seed, facts)["text"])
+        return read_verdict(journal.reply("verdict", key, judge, prompt(a, b), how, facts)["text"])
 
+    how = Options(MAX_TOKENS, temperature=0.0, seed=seed)
     chosen, judged = pairs(points), []
     for first, second in chosen:
         judged.append(JudgedPair(first, second, ask(first, second), ask(second, first)))
