@@ -49,8 +49,8 @@ def test_without_validation_the_order_is_the_default(data: BaselineData) -> None
     shard = data.prepared.splits["test"]
     training = np.asarray(data.prepared.splits["train"].tokens, np.int64)
     model = NGramModel(training, data.prepared.tokenizer.vocabulary, language_models.DEFAULT_ORDER)
-    losses, count = language_models.token_losses(model, np.asarray(shard.tokens, np.int64), shard)
-    assert baseline.metrics["loss"] == pytest.approx(losses.sum() / count)
+    scores = language_models.token_scores(model, np.asarray(shard.tokens, np.int64), shard)
+    assert baseline.metrics["loss"] == pytest.approx(scores.losses.sum() / scores.count)
 
 
 def test_limits_are_said(data: BaselineData, monkeypatch: pytest.MonkeyPatch) -> None:

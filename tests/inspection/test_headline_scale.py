@@ -2,7 +2,8 @@
 
 from glasshouse.baselines.baseline_results import BaselineResult, BaselineResults
 from glasshouse.inspection.headline_scale import scale
-from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, BLEU, PERPLEXITY, Metric
+from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, PERPLEXITY, Metric
+from glasshouse.metrics.translation import BLEU
 
 
 def beside(metric: Metric, *figures: float) -> BaselineResults:

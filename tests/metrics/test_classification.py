@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
-from glasshouse.metrics.classification import confusion_matrix, scores
+from glasshouse.metrics.classification import CLASSIFICATION, PredictedClasses, confusion_matrix
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=60))
@@ -14,7 +14,7 @@ def test_the_metrics_are_those_of_scikit_learn(pairs):
     truth, predictions = np.array(pairs).T
     matrix = confusion_matrix(truth, predictions, 4)
     assert (matrix == sklearn_metrics.confusion_matrix(truth, predictions, labels=range(4))).all()
-    result = scores(matrix, ("a", "b", "c", "d"))
+    result = CLASSIFICATION.measure(PredictedClasses(("a", "b", "c", "d"), truth, predictions))
     classes = sorted(set(truth.tolist()))
     assert result["accuracy"] == pytest.approx(sklearn_metrics.accuracy_score(truth, predictions))
     assert result["majority"] == pytest.approx(np.bincount(truth).max() / len(truth))

@@ -17,17 +17,18 @@ def test_the_scores_of_sets_are_those_of_scikit_learn():
     assert counts.macro_f1() == pytest.approx(metrics.f1_score(truth, predicted, average="macro"))
 
 
-def test_the_scores_of_tags_are_those_of_scikit_learn():
+def test_the_scores_of_classes_are_those_of_scikit_learn():
     random = np.random.default_rng(0)
     truth, predicted = random.integers(0, 3, 90), random.integers(0, 3, 90)
-    counts = label_counts.of_tags(truth, predicted, ("a", "b", "c"))
+    counts = label_counts.of_classes(truth, predicted, ("a", "b", "c"))
     assert counts.f1 == pytest.approx(metrics.f1_score(truth, predicted, average=None))
-    assert counts.f1_by_name().keys() == {"f1.a", "f1.b", "f1.c"}
+    assert counts.by_name(counts.f1) == dict(zip("abc", counts.f1, strict=True))
+    assert counts.majority() == np.bincount(truth).max() / 90
 
 
 def test_a_label_that_never_occurs_counts_for_no_average():
     truth, predicted = np.array([[True, False], [True, False]]), np.array([[True, True], [True, False]])
     counts = label_counts.of_sets(truth, predicted, ("a", "b"))
     assert counts.macro_f1() == 1
-    assert counts.f1_by_name() == {"f1.a": 1}
+    assert counts.by_name(counts.f1) == {"a": 1}
     assert label_counts.of_sets(truth & False, predicted & False, ("a", "b")).macro_f1() == 0

@@ -5,7 +5,9 @@ import math
 
 import pytest
 
-from glasshouse.metrics.metric import ACCURACY, BLEU, EXAMPLES, LOSS, PERPLEXITY, RMSE, Metrics
+from glasshouse.metrics.metric import ACCURACY, EXAMPLES, LOSS, PERPLEXITY, Metrics
+from glasshouse.metrics.regression import RMSE
+from glasshouse.metrics.translation import BLEU
 from glasshouse.pages import plain_verdict
 from glasshouse.verdicts.verdict import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, VerdictRule, judge
 

@@ -65,7 +65,7 @@ def test_weights_change_the_training_loss_and_no_metric(prepared):
     assert float(loss) == pytest.approx(float(expected), rel=1e-5), "the weighted mean of the losses"
     parts = [weighted.batch(shard, 0, half * 0, half) for half in (index[:12], index[12:])]
     assert float(sum(weighted.loss_sum(model, part) for part in parts)) == pytest.approx(float(loss) * 24, rel=1e-5)
-    metrics = [task.evaluate(model, shard, EvaluationSpec(), final=True) for task in (plain, weighted)]
+    metrics = [task.evaluate(model, shard, EvaluationSpec()).metrics for task in (plain, weighted)]
     assert metrics[0] == metrics[1]
 
 

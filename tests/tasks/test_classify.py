@@ -215,7 +215,7 @@ def wide_changes(rows, steps=4):
 def test_the_wide_part_knows_pairs_of_words_before_training(wide_rows):
     job = Job.prepare(glasshouse.spec_of("classifier", *wide_changes(wide_rows)), CPU)
     model, test = job.model(), job.prepared.splits["test"]
-    wide = job.task.evaluate(model, test, job.spec.evaluation, final=True)
+    wide = job.task.evaluate(model, test, job.spec.evaluation).metrics
     assert wide["accuracy"] >= 0.9
 
 
@@ -265,7 +265,7 @@ def test_grouping_by_length_changes_the_order_and_no_metric(tmp_path):
     assert plain.task.example_lengths(plain.prepared.splits["train"]) is None
     assert job.mean_length() < plain.mean_length()
     model, shard = job.model(), job.prepared.splits["validation"]
-    grouped, ungrouped = (each.task.item_values(model, shard, spec.evaluation) for each in (job, plain))
+    grouped, ungrouped = (each.task.evaluate(model, shard, spec.evaluation).items for each in (job, plain))
     assert np.array_equal(grouped["accuracy"], ungrouped["accuracy"])
     np.testing.assert_allclose(grouped["loss"], ungrouped["loss"], atol=1e-5)
     with refused(SpecError, "training.group_by_length"):

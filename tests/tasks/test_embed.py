@@ -127,7 +127,7 @@ def test_metrics_are_of_the_search_among_all_targets(pairs):
             real = (torch.arange(tokens.shape[1]) < lengths[:, None])[..., None]
             return (self.words[tokens] * real).sum(1)
 
-    values = task.item_values(Vectors(), shard, EvaluationSpec(batch=7))
+    values = task.evaluate(Vectors(), shard, EvaluationSpec(batch=7)).items
     # The pairs of `ant bee` and `bee ant` have the same words, so one wrong target scores as high.
     texts = [prepared.tokenizer.decode(shard.document(index).tolist()).split() for index in range(shard.documents)]
     mirrored = np.array([text[::-1] in texts for text in texts])

@@ -13,7 +13,8 @@ from glasshouse.data import prepared_data
 from glasshouse.data.user_files.pictures import UserPictures
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import DataSpec, Spec
-from glasshouse.tasks.match import Match, normalise_pictures, retrieval_ranks, symmetric_loss
+from glasshouse.tasks.contrastive import retrieval_ranks
+from glasshouse.tasks.match import Match, normalise_pictures, symmetric_loss
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
 

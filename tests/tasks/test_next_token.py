@@ -69,13 +69,13 @@ def test_a_text_barely_longer_than_the_context_has_whole_windows(tmp_path, token
 @pytest.mark.parametrize("limit", [2, 5, 8, 9, 10, 17, 40, 200])
 def test_every_token_is_scored_once(shard, tokenizer, stride, limit):
     tokens = np.asarray(shard.tokens[:limit])
-    nats, count = NextToken(8).score(Uniform(tokenizer.vocabulary), tokens, shard.separators, stride, batch=3)
-    assert count == sum(token != tokenizer.end_of_text for token in tokens[1:])
-    assert nats == pytest.approx(count * math.log(tokenizer.vocabulary))
+    losses, scored = NextToken(8).token_losses(Uniform(tokenizer.vocabulary), tokens, shard.separators, stride, batch=3)
+    assert scored.tolist() == [token != tokenizer.end_of_text for token in tokens[1:]]
+    assert losses.sum() == pytest.approx(scored.sum() * math.log(tokenizer.vocabulary))
 
 
 def test_a_uniform_model_has_the_vocabulary_size_as_perplexity(shard, tokenizer):
-    metrics = NextToken(8).evaluate(Uniform(tokenizer.vocabulary), shard, EvaluationSpec(), final=True)
+    metrics = NextToken(8).evaluate(Uniform(tokenizer.vocabulary), shard, EvaluationSpec()).metrics
     size = len(TEXT) + 50
     assert metrics["perplexity"] == pytest.approx(tokenizer.vocabulary)
     assert metrics["bits_per_byte"] == pytest.approx(math.log2(tokenizer.vocabulary))
@@ -97,9 +97,9 @@ def test_the_stride_gives_each_token_its_context(shard):
             return logits
 
     zeros = np.zeros(60, dtype=np.int64)
-    nats, count = NextToken(8).score(NeedsContext(), zeros, frozenset(), stride=4, batch=2)
-    assert count == 59
-    assert nats == pytest.approx(3 * (100 + math.log(63)), rel=1e-4)
+    losses, scored = NextToken(8).token_losses(NeedsContext(), zeros, frozenset(), stride=4, batch=2)
+    assert scored.sum() == 59
+    assert losses.sum() == pytest.approx(3 * (100 + math.log(63)), rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["decoder", "recurrent"])
@@ -124,7 +124,8 @@ def test_the_items_are_windows_of_the_text_that_do_not_depend_on_the_context(sha
             return -torch.arange(1.0, self.vocabulary + 1).log().expand(*tokens.shape, self.vocabulary)
 
     task, model, settings = NextToken(context), Unigram(tokenizer.vocabulary), EvaluationSpec()
-    values, metrics = task.item_values(model, shard, settings), task.evaluate(model, shard, settings, final=True)
+    evaluation = task.evaluate(model, shard, settings)
+    values, metrics = evaluation.items, evaluation.metrics
     targets = np.asarray(shard.tokens)[1:]
     windows = [window[window != tokenizer.end_of_text] for window in np.split(targets, range(128, len(targets), 128))]
     normaliser = math.log(sum(1 / rank for rank in range(1, tokenizer.vocabulary + 1)))
@@ -137,9 +138,9 @@ def test_the_items_are_windows_of_the_text_that_do_not_depend_on_the_context(sha
 
 def test_a_text_without_tokens_to_predict_is_refused():
     with refused(DataError):
-        NextToken(8).score(Uniform(64), np.array([5]), frozenset(), 4, 2)
+        NextToken(8).token_losses(Uniform(64), np.array([5]), frozenset(), 4, 2)
     with refused(DataError):
-        NextToken(8).score(Uniform(64), np.array([5, 5]), frozenset([5]), 4, 2)
+        NextToken(8).token_losses(Uniform(64), np.array([5, 5]), frozenset([5]), 4, 2)
 
 
 def small_decoder(**head):

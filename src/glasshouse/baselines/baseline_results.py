@@ -233,7 +233,7 @@ def interval_text(difference: PairedDifference, metric: Metric) -> str:
 
 
 def _scale(metric: Metric) -> tuple[int, int | None]:
-    if metric.number_format.endswith("%}"):
+    if metric.unit == "percent":
         return 100, 1
     digits = metric.number_format.removeprefix("{:.").removesuffix("f}")
     return 1, int(digits) if digits.isdecimal() else None

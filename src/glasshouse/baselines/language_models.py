@@ -15,8 +15,7 @@ from glasshouse.baselines.baseline import Baseline, BaselineData
 from glasshouse.baselines.kneser_ney import NGramModel
 from glasshouse.data.shards import Shard
 from glasshouse.formatting import size, with_article
-from glasshouse.metrics.perplexity import bits_per_byte, perplexity
-from glasshouse.tasks.next_token import window_values
+from glasshouse.tasks.next_token import NextToken, TokenScores
 
 NAME, TITLE = "n-gram", "an n-gram model (Kneser-Ney)"
 # Limits that keep the model of a large text within seconds. The last training tokens are used.
@@ -52,26 +51,22 @@ def best_ngram_model(data: BaselineData) -> Iterator[Baseline]:
     choice = data.prepared.splits[data.choice] if data.choice else None
     model, validation = _choose_order(tokens, vocabulary, choice)
     note = f"trained on the last {len(tokens):,} of {training.tokens_count:,} tokens"
-    losses, count = token_losses(model, np.asarray(held_out.tokens, np.int64), held_out)
+    metrics, values = NextToken.metrics.results(token_scores(model, np.asarray(held_out.tokens, np.int64), held_out))
     yield Baseline(
         NAME,
         with_article(f"{model.order}-gram model (Kneser-Ney)"),
-        {
-            "loss": float(losses.sum() / count),
-            "perplexity": perplexity(float(losses.sum() / count)),
-            "bits_per_byte": bits_per_byte(float(losses.sum()), held_out.bytes),
-        },
+        {name: metrics[name] for name in ("loss", "perplexity", "bits_per_byte")},
         validation,
         {"order": model.order},
         note if len(tokens) < training.tokens_count else "",
-        window_values(losses, count, held_out),
+        values,
     )
 
 
-def token_losses(model: NGramModel, tokens: np.ndarray, shard: Shard) -> tuple[np.ndarray, int]:
-    """The loss in nats of each token after the first, and the number of scored ones; a separator has loss 0."""
+def token_scores(model: NGramModel, tokens: np.ndarray, shard: Shard) -> TokenScores:
+    """The losses of these tokens of a split; separators are not scored."""
     scored = ~np.isin(tokens[1:], list(shard.separators))
-    return np.where(scored, model.nats(tokens), 0.0), max(int(scored.sum()), 1)
+    return TokenScores(np.where(scored, model.nats(tokens), 0.0), scored, shard)
 
 
 def _choose_order(tokens: np.ndarray, vocabulary: int, choice: Shard | None) -> tuple[NGramModel, dict[str, float]]:
@@ -83,8 +78,7 @@ def _choose_order(tokens: np.ndarray, vocabulary: int, choice: Shard | None) -> 
     best: tuple[NGramModel, float] | None = None
     for order in possible:
         model = NGramModel(tokens, vocabulary, order)
-        losses, count = token_losses(model, text, choice)
-        loss = float(losses.sum() / count)
+        loss = token_scores(model, text, choice).loss
         if best is not None and loss >= best[1]:
             break
         best = model, loss

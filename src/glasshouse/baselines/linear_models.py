@@ -11,6 +11,7 @@ import numpy as np
 
 from glasshouse.baselines.field_baselines import Examples, Learn, Method, Predict, Values
 from glasshouse.metrics import classification, regression
+from glasshouse.metrics.metric import Metrics
 
 COMMONEST = "commonest-class"
 STRENGTHS = (0.25, 1.0, 4.0, 16.0, 64.0)
@@ -117,9 +118,8 @@ def score_classes(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dic
     names = tuple(sorted({*truth, *predictions}))
     number = {name: index for index, name in enumerate(names)}
     true, predicted = (np.array([number[name] for name in side], np.int64) for side in (truth, predictions))
-    metrics = classification.scores(classification.confusion_matrix(true, predicted, len(names)), names)
-    right = {"accuracy": (true == predicted).astype(float)}
-    return {name: metrics[name] for name in ("accuracy", "macro_f1")}, right
+    metrics = Metrics([classification.ACCURACY, classification.MACRO_F1])
+    return metrics.results(classification.PredictedClasses(names, true, predicted))
 
 
 def one_versus_rest(training: Examples) -> Learn:
@@ -202,10 +202,8 @@ def ridge_regression(training: Examples) -> Learn:
 
 def score_values(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
     """The metrics of regression, and the absolute error of each text."""
-    true, predicted = _numbers(truth), _numbers(predictions)
-    metrics = regression.scores(true, predicted)
-    del metrics["examples"]
-    return metrics, {"mae": np.abs(predicted - true)}
+    metrics = Metrics([regression.RMSE, regression.MAE, regression.R2, regression.SPEARMAN])
+    return metrics.results(regression.PredictedNumbers(_numbers(truth), _numbers(predictions)))
 
 
 def _numbers(fields: Sequence[str]) -> np.ndarray:

@@ -4,7 +4,9 @@ from glasshouse.baselines import linear_models, word_models
 from glasshouse.baselines.baseline import TaskBaselines
 from glasshouse.baselines.field_baselines import of_field
 from glasshouse.baselines.language_models import language_models
-from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, BLEU, EXACT, MACRO_F1, MICRO_F1, RMSE
+from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, EXACT, MACRO_F1, MICRO_F1
+from glasshouse.metrics.regression import RMSE
+from glasshouse.metrics.translation import BLEU
 
 TASKS = {
     "classify": of_field("label", linear_models.CLASSIFIERS, linear_models.score_classes, ACCURACY),

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from glasshouse.baselines.field_baselines import Examples, Learn, Method, Values
-from glasshouse.metrics import translation
+from glasshouse.metrics.metric import Metrics
+from glasshouse.metrics.translation import BLEU, CHRF, EXACT, WrittenTexts
 from glasshouse.tasks.base import shares_of_ratio
 
 STEPS = 8
@@ -79,9 +80,7 @@ def word_by_word(training: Examples) -> Learn:
 
 def score_translations(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
     """BLEU, chrF and exact matches, and whether each text is an exact match."""
-    metrics = translation.scores(predictions, truth)
-    exact = np.array([output == reference for output, reference in zip(predictions, truth, strict=True)], float)
-    return {name: value for name, value in metrics.items() if name != "translated"}, {"exact": exact}
+    return Metrics([BLEU, CHRF, EXACT]).results(WrittenTexts(predictions, truth))
 
 
 def dictionary(sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]], steps: int = STEPS) -> dict[str, str]:

@@ -40,7 +40,7 @@ def score_model(run: Run, model: nn.Module, split: str, **evaluation: Any) -> di
     prepared = prepared_data.prepare(run.spec.data, run.tokenizer, columns=run.task.columns)
     settings = replace(run.spec.evaluation, **evaluation)
     with evaluation_precision(run):
-        return run.task.evaluate(model, prepared.splits[split], settings, final=True)
+        return run.task.evaluate(model, prepared.splits[split], settings).metrics
 
 
 def evaluation_precision(run: Run) -> AbstractContextManager:

@@ -17,7 +17,7 @@ from glasshouse.records.status import Status
 from glasshouse.results.report import Confusion, Mistake
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.tasks.classify import PREDICTION, PROBABILITY, TRUTH, Classify
+from glasshouse.tasks.classify import PREDICTION, PROBABILITY, TRUTH
 
 # The most that keeps a report short to read.
 MOST_MISTAKES = 5
@@ -77,7 +77,7 @@ def _compute(run: Run) -> ClassifierErrors | None:
         return None
     values = item_values.read(run.folder, split) if run.folder.recorded_status() == Status.DONE else {}
     if PREDICTION not in values:
-        _, values = run.task.final_evaluation(run.model, prepared.splits[split], run.spec.evaluation)
+        values = run.task.evaluate(run.model, prepared.splits[split], run.spec.evaluation).items
     columns = run.task.columns
     documents = list(prepared_data.find_source(data, columns).documents(split))
     mistakes = [
@@ -100,7 +100,7 @@ def _from_items(run: Run, reason: str) -> ClassifierErrors:
 
 
 def _matrix(run: Run, values: dict[str, np.ndarray], split: str) -> Confusion:
-    labels = _labels(run)
+    labels = run.task.labels
     counts = confusion_matrix(values[TRUTH], values[PREDICTION], len(labels))
     return Confusion(labels, counts, f"{len(values[TRUTH]):,} {split} texts")
 
@@ -112,13 +112,8 @@ def _most_confident(values: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _answer(run: Run, values: dict[str, np.ndarray], index: int) -> tuple[str, str]:
-    labels = _labels(run)
+    labels = run.task.labels
     return labels[values[TRUTH][index]], labels[values[PREDICTION][index]]
-
-
-def _labels(run: Run) -> tuple[str, ...]:
-    assert isinstance(run.task, Classify)
-    return run.task.labels
 
 
 def _write(run: Run, errors: ClassifierErrors) -> None:

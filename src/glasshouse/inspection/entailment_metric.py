@@ -17,7 +17,8 @@ from glasshouse.data.documents import Document, Source
 from glasshouse.data.sources.scenes import entailment
 from glasshouse.inspection import scene_outputs
 from glasshouse.metrics import adequacy_correlation, translation
-from glasshouse.metrics.metric import BLEU, CHRF, EXACT, EXAMPLES, Metric, Metrics
+from glasshouse.metrics.metric import EXACT, EXAMPLES, Metrics, share
+from glasshouse.metrics.translation import BLEU, CHRF
 from glasshouse.records.progress_bar import say
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
@@ -30,9 +31,9 @@ METRICS = Metrics(
         BLEU,
         CHRF,
         EXACT,
-        Metric("entailment", "entailed", "{:.2%}", "higher"),
-        Metric("entailment_both", "entailed both ways", "{:.2%}", "higher"),
-        Metric("adequacy", "meaning kept", "{:.2%}", "higher"),
+        share("entailment", "entailed"),
+        share("entailment_both", "entailed both ways"),
+        share("adequacy", "meaning kept"),
         EXAMPLES,
     ]
 )

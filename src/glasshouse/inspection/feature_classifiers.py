@@ -16,11 +16,10 @@ import numpy as np
 
 from glasshouse.baselines import linear_models
 from glasshouse.inspection.labelled_texts import LabelledTexts
-from glasshouse.metrics.classification import confusion_matrix, scores
+from glasshouse.metrics.classification import CLASSIFICATION, PredictedClasses
 from glasshouse.metrics.metric import Metrics
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError
-from glasshouse.tasks.classify import Classify
 
 # Candidates for C, the inverse strength of regularisation, and the folds of the cross-validation.
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -55,8 +54,7 @@ class Features:
 
     @property
     def metrics(self) -> Metrics:
-        """The definitions of the metrics, which are those of the classification task."""
-        return Classify.metrics
+        return CLASSIFICATION
 
 
 def train_and_evaluate(
@@ -169,8 +167,6 @@ def _fit_and_score(
 ) -> ClassifierScores:
     targets = {split: np.array([classes.index(label) for label in splits[split].labels]) for split in ("train", *held_out)}
     fitted = fit(classifier, vectors["train"], targets["train"].tolist(), **options)
-    metrics = {
-        split: scores(confusion_matrix(targets[split], fitted.predict(vectors[split]), len(classes)), classes)
-        for split in held_out
-    }
+    predicted = {split: PredictedClasses(classes, targets[split], fitted.predict(vectors[split])) for split in held_out}
+    metrics = {split: CLASSIFICATION.measure(each) for split, each in predicted.items()}
     return ClassifierScores(name, float(fitted.get_params()["classify__C"]), metrics)

@@ -7,7 +7,6 @@ import numpy as np
 from glasshouse.inspection import held_out_texts
 from glasshouse.results.report import PredictedNumber, Regression
 from glasshouse.runs.run import Run
-from glasshouse.tasks.regress import Regress
 
 MOST_ERRORS = 5
 
@@ -27,10 +26,8 @@ def collect(run: Run) -> RegressionErrors | None:
         return None
     if isinstance(held_out, str):
         return RegressionErrors(notes=(f"no predicted numbers: {held_out}",))
-    task, examples = run.task, held_out.examples
-    assert isinstance(task, Regress)
-    truth = held_out.shard.values[examples]
-    predictions = task.predictions(run.model, held_out.shard, examples, run.spec.evaluation.batch)
+    scores = run.task.scores(run.model, held_out.shard, run.spec.evaluation, examples=held_out.examples)
+    truth, predictions = scores.truth, scores.prediction
     by_error = np.argsort(-np.abs(predictions - truth), kind="stable")
     largest = held_out_texts.distinct(by_error, held_out.text, MOST_ERRORS)
     errors = [PredictedNumber(held_out.text(index), float(truth[index]), float(predictions[index])) for index in largest]

@@ -30,14 +30,14 @@ def collect(run: Run) -> TagScores | None:
         return TagScores(notes=(f"no scores of the tags: {held_out}",))
     task = run.task
     assert isinstance(task, Tag)
-    words = task.tagged_words(run.model, held_out.shard, held_out.examples, run.spec.evaluation.batch)
-    heading = "entity" if task.entities else "tag"
-    return TagScores(ScoreTable(heading, task.counts(words), held_out.where), _sentences(task, held_out, words))
+    words: TaggedWords = task.scores(run.model, held_out.shard, run.spec.evaluation, examples=held_out.examples)
+    heading = "entity" if words.mark_entities else "tag"
+    return TagScores(ScoreTable(heading, words.counts, held_out.where), _sentences(task, held_out, words))
 
 
 def _sentences(task: Tag, held_out: HeldOutTexts, words: TaggedWords) -> tuple[TaggedSentence, ...]:
     """The first sentences with an error and the first without one, in equal numbers if there are enough of both."""
-    wrong = set(words.example[words.truth != words.predictions].tolist())
+    wrong = set(words.example[~words.right].tolist())
     with_errors = [example for example in held_out.examples.tolist() if example in wrong]
     without = [example for example in held_out.examples.tolist() if example not in wrong]
     half = max(MOST_SENTENCES // 2, MOST_SENTENCES - len(without))
@@ -48,7 +48,7 @@ def _sentences(task: Tag, held_out: HeldOutTexts, words: TaggedWords) -> tuple[T
 def _sentence(task: Tag, held_out: HeldOutTexts, words: TaggedWords, example: int) -> TaggedSentence:
     document, first_tokens = held_out.documents[example], held_out.shard.first_tokens[example]
     scored = (first_tokens >= 0) & (first_tokens < task.inputs.max_length)
-    answers = iter(words.predictions[words.example == example].tolist())
+    answers = iter(words.prediction[words.example == example].tolist())
     tagged = [
         TaggedWord(word, truth, task.labels[next(answers)] if within else None)
         for word, truth, within in zip(document.text.split(), document.fields["tags"].split(), scored, strict=True)

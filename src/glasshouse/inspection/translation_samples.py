@@ -90,10 +90,11 @@ def _held_out_pairs(run: Run, task: Translate) -> tuple[tuple[Translated, ...], 
 def _translate_shard(run: Run, task: Translate, shard: Shard) -> list[Translated]:
     """The first pairs of a shard, translated as in evaluation."""
     examples = np.arange(min(shard.documents, CANDIDATES))
-    # Texts of similar length share a batch, which saves padding.
-    order = examples[np.argsort(task.example_lengths(shard)[examples], kind="stable")]
-    texts = dict(zip(order.tolist(), task.translate_documents(run.model, shard, order, run.spec.evaluation), strict=True))
-    return [Translated(shard.originals[index], texts[index], shard.target.originals[index]) for index in examples.tolist()]
+    texts = task.written(run.model, shard, examples, run.spec.evaluation)
+    return [
+        Translated(shard.originals[index], text, shard.target.originals[index])
+        for index, text in zip(examples.tolist(), texts, strict=True)
+    ]
 
 
 def _attention_map(run: Run, task: Translate, texts: Iterable[str], most_tokens: int) -> AttentionMap | None:

@@ -1,28 +1,41 @@
-"""Classification metrics: the confusion matrix, accuracy, macro F1, recall. Pure functions of arrays of class numbers."""
+"""Metrics of classification: functions of the true and the predicted class of each text, as numbers."""
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+
+from glasshouse.metrics import label_counts, metric
+from glasshouse.metrics.label_counts import LabelCounts
+from glasshouse.metrics.metric import Metrics
+
+
+@dataclass(frozen=True)
+class PredictedClasses:
+    """The class of each text, and the predicted one."""
+
+    labels: tuple[str, ...]
+    truth: np.ndarray
+    prediction: np.ndarray
+
+    @property
+    def right(self) -> np.ndarray:
+        return (self.prediction == self.truth).astype(float)
+
+    @cached_property
+    def counts(self) -> LabelCounts:
+        return label_counts.of_classes(self.truth, self.prediction, self.labels)
+
+
+ACCURACY = metric.ACCURACY.mean_of(lambda classes: classes.right)
+MAJORITY = metric.MAJORITY.of(lambda classes: classes.counts.majority())
+# Over the classes that occur. A class that does not occur has no recall.
+MACRO_F1 = metric.MACRO_F1.of(lambda classes: classes.counts.macro_f1())
+EXAMPLES = metric.EXAMPLES.of(lambda classes: len(classes.truth))
+RECALL = metric.RECALL.of(lambda classes: classes.counts.by_name(classes.counts.recall))
+CLASSIFICATION = Metrics([ACCURACY, MAJORITY, MACRO_F1, EXAMPLES, RECALL], headline=("accuracy",))
 
 
 def confusion_matrix(truth: np.ndarray, predictions: np.ndarray, classes: int) -> np.ndarray:
     """How often class i (row) was predicted as class j (column)."""
     return np.bincount(truth * classes + predictions, minlength=classes * classes).reshape(classes, classes)
-
-
-def scores(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, float]:
-    """Accuracy, the accuracy of always predicting the largest class, macro F1, and recall by class, from a confusion matrix.
-
-    Macro F1 is the mean over the classes that occur. A class that does not occur has no recall.
-    """
-    total = int(matrix.sum())
-    correct = np.diag(matrix).astype(float)
-    actual, predicted = matrix.sum(1), matrix.sum(0)
-    recall = np.divide(correct, actual, out=np.zeros(len(correct)), where=actual > 0)
-    f1 = np.divide(2 * correct, actual + predicted, out=np.zeros(len(correct)), where=actual + predicted > 0)
-    occurs = actual > 0
-    metrics = {
-        "accuracy": float(correct.sum() / total),
-        "majority": float(actual.max() / total),
-        "macro_f1": float(f1[occurs].mean()),
-        "examples": float(total),
-    }
-    return {**metrics, **{f"recall.{name}": float(recall[i]) for i, name in enumerate(names) if occurs[i]}}

@@ -1,6 +1,6 @@
 """Precision, recall and F1 from counts: how often each label was right, predicted, and true. Pure functions.
 
-Labels are the classes of a text that may have several, the tags of words, or kinds of entities.
+Labels are the classes of texts, the tags of words, or kinds of entities.
 
 Axes: N texts, C labels.
 """
@@ -44,10 +44,13 @@ class LabelCounts:
         occurs = self.actual > 0
         return float(self.f1[occurs].mean()) if occurs.any() else 0.0
 
-    def f1_by_name(self) -> dict[str, float]:
-        """F1 of each label that occurs, as `f1.NAME`."""
-        occurring = np.flatnonzero(self.actual)
-        return {f"f1.{self.names[index]}": float(self.f1[index]) for index in occurring}
+    def majority(self) -> float:
+        """The share of the commonest label."""
+        return float(self.actual.max() / self.actual.sum())
+
+    def by_name(self, scores: np.ndarray) -> dict[str, float]:
+        """The score of each label that occurs."""
+        return {self.names[index]: float(scores[index]) for index in np.flatnonzero(self.actual)}
 
 
 def of_sets(truth_NC: np.ndarray, predicted_NC: np.ndarray, names: tuple[str, ...]) -> LabelCounts:
@@ -55,8 +58,8 @@ def of_sets(truth_NC: np.ndarray, predicted_NC: np.ndarray, names: tuple[str, ..
     return LabelCounts(names, (truth_NC & predicted_NC).sum(0), predicted_NC.sum(0), truth_NC.sum(0))
 
 
-def of_tags(truth: np.ndarray, predictions: np.ndarray, names: tuple[str, ...]) -> LabelCounts:
-    """The counts of words that have one tag each."""
+def of_classes(truth: np.ndarray, predictions: np.ndarray, names: tuple[str, ...]) -> LabelCounts:
+    """The counts of texts that have one class each, or of words that have one tag each."""
     right = truth[truth == predictions]
     return LabelCounts(names, *(np.bincount(tags, minlength=len(names)) for tags in (right, predictions, truth)))
 

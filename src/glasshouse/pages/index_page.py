@@ -8,7 +8,8 @@ from collections import Counter
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.metrics.metric import BITS_PER_BYTE, LOSS, MAE, PERPLEXITY, RMSE, WORD_PERPLEXITY
+from glasshouse.metrics.metric import BITS_PER_BYTE, LOSS, PERPLEXITY, WORD_PERPLEXITY
+from glasshouse.metrics.regression import MAE, RMSE
 from glasshouse.pages import charts, study_text, template
 from glasshouse.pages.page_links import GENERATOR
 from glasshouse.pages.study_text import SYMBOLS

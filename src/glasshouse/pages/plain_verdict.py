@@ -68,8 +68,7 @@ def plain_metric(name: str, metrics: Metrics, largest_value: float = 0.0) -> Pla
     declared = metrics.find(metric)
     exponential = metric == "loss" and "perplexity" in metrics and largest_value < LARGEST / 10
     shown: Metric = metrics["perplexity"] if exponential else declared
-    percentage = shown.number_format.endswith("%}")
-    return PlainMetric(f"{split} {shown.title}", declared.higher_is_better, percentage, exponential)
+    return PlainMetric(f"{split} {shown.title}", declared.higher_is_better, shown.unit == "percent", exponential)
 
 
 def sentence(

@@ -290,7 +290,8 @@ class Run:
         if split not in filled:
             raise DataError(f"{self.name} has no data in a split {split!r}; its splits with data: {', '.join(filled)}")
         with self._precision():
-            return self.task.item_values(self.model, splits[split], self.spec.evaluation, progress)
+            evaluation = self.task.evaluate(self.model, splits[split], self.spec.evaluation, progress=progress)
+        return {name: evaluation.items[name] for name in self.task.item_metrics}
 
     @contextmanager
     def held_out_examples(self, data: str | PathLike[str] | None = None) -> Iterator[shards.Shard]:
@@ -493,7 +494,7 @@ class Run:
         task = self.task
         task.check_model(self.model, self.spec.model.kind)
         with self._precision():
-            return task.evaluate(self.model, shard, self.spec.evaluation, final=True, progress=progress)
+            return task.evaluate(self.model, shard, self.spec.evaluation, progress=progress).metrics
 
     def _precision(self) -> AbstractContextManager[None]:
         # On a CPU, fp32 is used even for a model trained in bf16, because bf16 may be hundreds of times slower there.

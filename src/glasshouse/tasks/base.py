@@ -1,4 +1,4 @@
-"""The base class of tasks: how examples become a batch, the loss, the metrics, and the task's sections of a report.
+"""The base class of tasks: how examples become a batch, the loss, the scores, and the task's sections of a report.
 
 The methods of a task are called in this order:
 
@@ -7,32 +7,39 @@ The methods of a task are called in this order:
    An opened run, whose data may be gone, calls `set_vocabulary` instead.
 3. `initialise` stores statistics of the training data in a new model, if the task needs them.
 4. In every step: `batch` on the CPU, then `loss_sum` on the device, divided by `prediction_count`.
-5. `evaluate` during training. At the end `final_evaluation`, which also gives values item by item, for the run's folder.
-   `evaluate` with `final` and `item_values` give the two separately.
+5. `evaluate`, during training and at the end: `score` gives the scores of a split, and every metric is a function of them.
 
 `largest_batch`, `output_size`, `batch_tokens` and `evaluation_tokens` predict memory, FLOPs and time.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tokenizers import Tokenizer
 
 # Named tensors whose first axis is the example, so that any task's batch can be split into micro-batches.
 Batch = dict[str, Tensor]
 Forward = Callable[..., Tensor]
+Progress = Callable[[float], None]
 # The target of a position that does not contribute to the loss.
 IGNORED = -100
+
+
+def no_progress(share: float) -> None:
+    return
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,56 @@ class QualityCurves:
     exponential: bool = False
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """What is to be scored: a model on a split. Without `final`, a cheaper estimate is allowed.
+
+    `forward` calls the model, perhaps in a faster way: training replays recorded CUDA graphs. Tasks of whole texts score
+    `examples` alone, if they are given.
+    """
+
+    model: nn.Module
+    shard: Shard
+    settings: EvaluationSpec
+    final: bool
+    progress: Progress
+    forward: Forward
+    examples: np.ndarray | None = None
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @property
+    def chosen(self) -> np.ndarray:
+        """The examples to score."""
+        return np.arange(self.shard.documents) if self.examples is None else self.examples
+
+    def batches(self, order: np.ndarray, progress: Progress | None = None) -> Iterator[np.ndarray]:
+        """The examples of each batch of an evaluation, in this order."""
+        for begin in range(0, len(order), self.settings.batch):
+            yield order[begin : begin + self.settings.batch]
+            (progress or self.progress)(min((begin + self.settings.batch) / len(order), 1.0))
+
+    def on_device(self, batch: Batch) -> Batch:
+        return {name: tensor.to(self.device) for name, tensor in batch.items()}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The metrics of a split. A final evaluation also has the values of its items, which the run's folder stores."""
+
+    metrics: dict[str, float]
+    items: dict[str, np.ndarray] = field(default_factory=dict)
+
+
 class Task(ABC):
     """How examples become a batch, the loss of a batch, and the reported metrics."""
 
-    # The reported metrics in table order, and the headline metrics among them.
+    # The reported metrics in table order, with their functions of the scores, and the headline metrics among them.
     metrics: ClassVar[Metrics] = Metrics([LOSS], ["loss"])
+    # Arrays of the scores, one value for each item, that a run stores besides the items of the metrics.
+    recorded: ClassVar[tuple[str, ...]] = ()
     # The metric that decides which checkpoint is the best.
     criterion: str = "loss"
     # The report's chart of quality over training, and additional sections of the report (`inspection/run_report.py` lists
@@ -60,6 +112,9 @@ class Task(ABC):
         PERPLEXITY.title, {"training": "loss", "validation": "validation.loss"}, exponential=True
     )
     report_sections: ClassVar[tuple[str, ...]] = ()
+    # The heads that can do this task, and what they give, with a remedy for a model that does not.
+    heads: ClassVar[tuple[type, ...]] = ()
+    needs: ClassVar[str] = ""
     # The default head of this task's models; empty means the default of the kind of model.
     head: ClassVar[str] = ""
     # The task-specific fields (`task_specific` in specs/spec.py) that this task reads.
@@ -67,22 +122,29 @@ class Task(ABC):
     # What each document must have in addition to its text, and the special tokens that this task's tokenizer must have.
     columns: tuple[str, ...] = ()
     specials: ClassVar[tuple[str, ...]] = ()
-    # The metrics that are means over items (`item_values`), and what an item is, in the plural.
-    item_metrics: ClassVar[tuple[str, ...]] = ()
+    # What an item of the metrics is, in the plural.
     items: ClassVar[str] = "texts"
     # Whether a run of this task is used on a whole text, so that a suggested command needs one.
     needs_text: ClassVar[bool] = False
     # Whether the loss can use `linear_cross_entropy` of the model's features for `batch["inputs"]`.
     fused_loss: ClassVar[bool] = False
+    # The context in tokens, and the names of the classes, if any.
+    context: int
+    labels: tuple[str, ...] = ()
 
     @classmethod
     @abstractmethod
     def from_spec(cls, spec: Spec) -> "Task":
         """The task of a spec."""
 
-    @abstractmethod
+    def accepts(self, model: nn.Module) -> bool:
+        """Whether a model can do the task."""
+        return isinstance(getattr(model, "head", None), self.heads)
+
     def check_model(self, model: nn.Module, kind: str) -> None:
         """Refuse a model that cannot do the task; `kind` is its name in the spec."""
+        if not self.accepts(model):
+            raise SpecError(f"with this head does not give {self.needs}", "model.kind", kind)
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         """The model spec with the fields that the task requires, as far as they are known before the data are read."""
@@ -112,9 +174,9 @@ class Task(ABC):
         """The number of texts that are truncated to the context; 0 if the task splits texts into windows."""
         return 0
 
-    @abstractmethod
     def example_count(self, shard: Shard) -> int:
         """The number of examples in one epoch."""
+        return shard.documents
 
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
         """The length of each example, if batches should hold examples of similar lengths; else None."""
@@ -125,9 +187,9 @@ class Task(ABC):
         """The batch of these examples, on the CPU. It depends on the arguments alone. `seed` is one value, or one per
         example."""
 
-    @abstractmethod
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         """The number of predictions in each of several batches, stacked along a new first axis."""
+        return targets_per_batch(batches)
 
     def prediction_count(self, batch: Batch) -> int:
         """The number of predictions in a batch: what its summed loss is divided by."""
@@ -138,73 +200,66 @@ class Task(ABC):
         """The sum of the losses of a batch. A sum, because the sums of micro-batches add up to that of the batch."""
 
     @abstractmethod
+    def score(self, scoring: Scoring) -> object:
+        """The scores of a split, from which `metrics` are computed. The model is in evaluation mode, without gradients."""
+
+    def scores(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        final: bool = True,
+        progress: Progress = no_progress,
+        forward: Forward | None = None,
+        examples: np.ndarray | None = None,
+    ) -> Any:
+        """The scores of a model on a split; the arguments are those of a `Scoring`."""
+        with evaluation_mode(model):
+            return self.score(Scoring(model, shard, settings, final, progress, forward or model, examples))
+
     def evaluate(
         self,
         model: nn.Module,
         shard: Shard,
         settings: EvaluationSpec,
-        final: bool,
-        progress: Callable[[float], None] = lambda share: None,
+        final: bool = True,
+        progress: Progress = no_progress,
         forward: Forward | None = None,
-    ) -> dict[str, float]:
-        """The metrics of a model on a split. Without `final`, a cheaper estimate is allowed.
+    ) -> Evaluation:
+        """The metrics of a model on a split, and in a final evaluation the values of its items."""
+        scores = self.scores(model, shard, settings, final, progress, forward)
+        metrics = self.metrics.measure(scores)
+        if not final:
+            return Evaluation(metrics)
+        recorded = {name: getattr(scores, name) for name in self.recorded}
+        return Evaluation(metrics, {**self.metrics.measure_items(scores), **recorded})
 
-        `forward` calls the model in a faster way: training replays recorded CUDA graphs.
-        """
-
-    def final_evaluation(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None] = lambda share: None,
-        forward: Forward | None = None,
-    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        """The final metrics of a split, and the values of its items from the same pass over it.
-
-        The values are those of `item_values`, and others that a report needs, such as predicted classes. They are stored in
-        the run's folder. A task that does not override this stores none.
-        """
-        return self.evaluate(model, shard, settings, True, progress, forward), {}
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        # Metrics of its own must not be lost to a final evaluation that it inherits.
-        if "evaluate" in cls.__dict__ and "final_evaluation" not in cls.__dict__:
-            cls.final_evaluation = Task.final_evaluation  # type: ignore[method-assign]
-
-    def item_values(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None] = lambda share: None,
-    ) -> dict[str, np.ndarray]:
-        """Metric -> one value per item of a split, in the order of the split, for each of `item_metrics`.
-
-        The mean of the values is the metric of the final evaluation. A task that declares such metrics overrides this.
-        """
-        return {}
+    @property
+    def item_metrics(self) -> tuple[str, ...]:
+        """The metrics that are means over items."""
+        return tuple(name for name, metric in self.metrics.items() if metric.items)
 
     def item_count(self, shard: Shard) -> int:
         """The number of items of a split."""
         return shard.documents
 
-    @abstractmethod
     def batch_tokens(self, batch: int) -> int:
         """Tokens in a batch of this size, for throughput and FLOPs."""
+        return batch * self.context
 
-    @abstractmethod
     def largest_batch(self, rows: int) -> Batch:
         """A batch of the largest possible shapes, without meaningful content, for predicting memory."""
+        tokens = torch.zeros(rows, self.context, dtype=torch.int64)
+        return {"inputs": tokens, "targets": tokens}
 
-    @abstractmethod
     def output_size(self, rows: int, vocabulary: int) -> int:
         """The number of elements in the model's output for the largest batch."""
+        return rows * self.context * vocabulary
 
-    @abstractmethod
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         """The number of tokens read by `rounds` evaluations during training and by the final evaluations."""
+        validation, test = (self.batch_tokens(splits[split].documents) for split in ("validation", "test"))
+        return (rounds + 1) * validation + test
 
     def example_command(self, run: str, text: str, second: str = "") -> str:
         """A command that uses a run of this task, suggested after training; empty if there is none.
@@ -213,6 +268,29 @@ class Task(ABC):
         of a pair.
         """
         return ""
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """The model without dropout and without gradients."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(was_training)
+
+
+def targets_per_batch(batches: Batch) -> Tensor:
+    """The `predictions_per_batch` of a task with a prediction for each target that is not IGNORED."""
+    return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
+
+
+def one_prediction_each(batches: Batch) -> Tensor:
+    """The `predictions_per_batch` of a task with one prediction for each example."""
+    first = next(iter(batches.values()))
+    return torch.full((len(first),), first.shape[1])
 
 
 def shares_of_ratio(sums: np.ndarray, total: float) -> np.ndarray:

@@ -1,17 +1,108 @@
 """Contrastive learning: losses and ranks of pairs whose members are scored against all other members of the batch.
 
 Two pairs may share a member. What is right for one is then right for the other, so it is no negative example.
-Axes: N pairs.
+Axes: N pairs, D width.
 """
 
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Spec
+from glasshouse.data.prepared_data import PreparedData
+from glasshouse.data.shards import Shard
+from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.specs.spec import ModelSpec, Spec
+from glasshouse.tasks.base import Batch, Scoring, Task, one_prediction_each
+from glasshouse.tokenizers import Tokenizer
 
 # Queries that are scored against all candidates of a split in one matrix product.
 BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """The loss of each pair, and the vectors (N, D) of both members, by which each finds the other.
+
+    `ids` are those of `retrieval_ranks`.
+    """
+
+    loss: np.ndarray
+    first: Tensor
+    second: Tensor
+    ids: tuple[Tensor, ...]
+
+    @cached_property
+    def ranks(self) -> Tensor:
+        """Of each first member in the search for its second."""
+        return retrieval_ranks(self.first, self.second, *self.ids)
+
+    @cached_property
+    def ranks_back(self) -> Tensor:
+        """Of each second member in the search for its first."""
+        return retrieval_ranks(self.second, self.first, *self.ids)
+
+
+def hits(ranks: Tensor, k: int) -> np.ndarray:
+    """Whether a correct candidate is among the first k."""
+    return (ranks < k).double().numpy()
+
+
+class PairTask(Task):
+    """A task that scores each member of a pair against the others. The metrics are of searches in a whole split.
+
+    The loss of an evaluation uses groups of the training batch size, so that it is comparable to the training loss.
+    """
+
+    items = "pairs"
+
+    def __init__(self, context: int, rows: int) -> None:
+        self.context, self.rows = context, rows
+        self.prefix_and_suffix: tuple[list[int], list[int]] = ([], [])
+
+    def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+        self.prefix_and_suffix = tokenizer.prefix_and_suffix
+
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+        if (pairs := prepared.splits["train"].documents) < 2:
+            raise DataError(f"the training split has {pairs} pairs, but a comparison needs two; use more rows")
+        self.set_vocabulary(prepared.tokenizer, prepared.labels)
+        return model
+
+    @property
+    def max_length(self) -> int:
+        """The maximum length of a text in tokens, without special tokens."""
+        return self.context - sum(map(len, self.prefix_and_suffix))
+
+    def predictions_per_batch(self, batches: Batch) -> Tensor:
+        return one_prediction_each(batches)
+
+    def output_size(self, rows: int, vocabulary: int) -> int:
+        return rows * rows
+
+    @abstractmethod
+    def ids(self, shard: Shard) -> tuple[Tensor, ...]:
+        """Integers of each pair, which are equal for equal members."""
+
+    @abstractmethod
+    def vectors(self, scoring: Scoring) -> tuple[Tensor, Tensor]:
+        """The normalised vectors (N, D) of all first members and of all second ones."""
+
+    @abstractmethod
+    def similarities(self, model: object, first: Tensor, second: Tensor) -> Tensor:
+        """The score of every pair of a first and a second vector, as in the training loss."""
+
+    def score(self, scoring: Scoring) -> PairScores:
+        count, ids = scoring.shard.documents, self.ids(scoring.shard)
+        first, second = self.vectors(scoring)
+        losses = []
+        for part in torch.arange(count).chunk(max(1, round(count / self.rows))):
+            same = sharing(*((each[part], each[part]) for each in ids)).to(first.device)
+            losses.append(symmetric_losses(self.similarities(scoring.model, first[part], second[part]), same))
+        return PairScores(torch.cat(losses).double().cpu().numpy(), first, second, ids)
 
 
 def check_whole_batches(spec: Spec) -> None:

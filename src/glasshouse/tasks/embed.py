@@ -5,52 +5,54 @@ Every source of a batch is scored against every target of the batch, so the targ
 Axes: N pairs, D width.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.batches import Seed
-from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.metrics.metric import EXAMPLES, LOSS, Metric, Metrics
+from glasshouse.metrics.metric import EXAMPLES, LOSS, Metric, Metrics, share
 from glasshouse.models.heads.pooled import PooledHead
 from glasshouse.specs.declared import read_settings
-from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.specs.spec import Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks import contrastive, padding
-from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
-from glasshouse.tokenizers import Tokenizer
+from glasshouse.tasks.base import Batch, Forward, Progress, QualityCurves, Scoring
+from glasshouse.tasks.contrastive import PairTask, hits
 
-# k of recall@k: a retrieval is correct if a correct target is among the first k.
-RECALL_AT = (1, 10)
-RECALL_1 = Metric("recall_at_1", "recall@1", "{:.2%}", "higher", most=1.0)
-RECALL_10 = Metric("recall_at_10", "recall@10", "{:.2%}", "higher", most=1.0)
 MRR = Metric("mrr", "mean reciprocal rank", "{:.4f}", "higher", most=1.0)
 # The two texts of a pair, as names of tensors in a batch.
 SIDES = ("source", "target")
 
 
-class Embed(Task):
+class Embed(PairTask):
     """Cross-entropy of choosing the target of a source among the targets of the batch, and the source of a target.
 
     The metrics are of the search for each source's target among all targets of a split. The best checkpoint has the highest
     mean reciprocal rank.
     """
 
-    metrics = Metrics([RECALL_1, RECALL_10, MRR, LOSS, EXAMPLES], headline=("recall_at_1", "recall_at_10", "mrr"))
+    metrics = Metrics(
+        [
+            share("recall_at_1", "recall@1").mean_of(lambda scores: hits(scores.ranks, 1)),
+            share("recall_at_10", "recall@10").mean_of(lambda scores: hits(scores.ranks, 10)),
+            MRR.mean_of(lambda scores: (1 / (scores.ranks + 1.0)).double().numpy()),
+            LOSS.mean_of(lambda scores: scores.loss),
+            EXAMPLES.of(lambda scores: len(scores.loss)),
+        ],
+        headline=("recall_at_1", "recall_at_10", "mrr"),
+    )
     criterion = "mrr"
     quality = QualityCurves("retrieval", {"recall@1": "validation.recall_at_1", "mean reciprocal rank": "validation.mrr"})
     head = "pooled"
+    heads = (PooledHead,)
+    needs = "one vector for a text; choose model.kind=encoder and model.head.kind=pooled"
     columns = ("target",)
     reads = ("training.group_by_length",)
-    item_metrics = ("recall_at_1", "recall_at_10", "mrr", "loss")
-    items = "pairs"
 
     @dataclass(frozen=True)
     class Settings:
@@ -63,8 +65,8 @@ class Embed(Task):
         )
 
     def __init__(self, context: int, rows: int, temperature: float, group_by_length: bool = False) -> None:
-        self.context, self.rows, self.temperature, self.group_by_length = context, rows, temperature, group_by_length
-        self.prefix_and_suffix: tuple[list[int], list[int]] = ([], [])
+        super().__init__(context, rows)
+        self.temperature, self.group_by_length = temperature, group_by_length
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Embed":
@@ -73,43 +75,17 @@ class Embed(Task):
         settings = read_settings(cls.Settings, training.own)
         return cls(spec.data.context, training.batch, settings.temperature, training.group_by_length)
 
-    def check_model(self, model: nn.Module, kind: str) -> None:
-        if not isinstance(getattr(model, "head", None), PooledHead):
-            raise SpecError(
-                f"needs one vector for a text, which model.kind={kind!r} with this head does not provide; choose "
-                "model.kind=encoder and model.head.kind=pooled",
-                "task",
-                "embed",
-            )
-
-    def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        self.prefix_and_suffix = tokenizer.prefix_and_suffix
-
-    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        if (pairs := prepared.splits["train"].documents) < 2:
-            raise DataError(f"the training split has {pairs} pairs, but a comparison needs two; use more rows")
-        self.set_vocabulary(prepared.tokenizer, prepared.labels)
-        return model
-
-    @property
-    def _max_length(self) -> int:
-        """The maximum length of a text in tokens, without special tokens."""
-        return self.context - sum(map(len, self.prefix_and_suffix))
-
     def truncated(self, shard: Shard) -> int:
         """The number of pairs of which a text is truncated."""
         examples = np.arange(shard.documents)
-        return int(np.any([padding.lengths_of(side, examples) > self._max_length for side in _sides(shard)], axis=0).sum())
-
-    def example_count(self, shard: Shard) -> int:
-        return shard.documents
+        return int(np.any([padding.lengths_of(side, examples) > self.max_length for side in _sides(shard)], axis=0).sum())
 
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
         """The number of tokens of both texts together."""
         if not self.group_by_length:
             return None
         examples = np.arange(shard.documents)
-        return np.sum([padding.lengths_of(side, examples).clip(max=self._max_length) for side in _sides(shard)], axis=0)
+        return np.sum([padding.lengths_of(side, examples).clip(max=self.max_length) for side in _sides(shard)], axis=0)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         batch: Batch = {}
@@ -121,21 +97,18 @@ class Embed(Task):
     def _texts(self, name: str, side: Shard, examples: np.ndarray) -> Batch:
         """One text of some pairs, truncated and padded."""
         before, after = (padding.repeated(tokens, len(examples)) for tokens in self.prefix_and_suffix)
-        rows = padding.joined(before, padding.texts_of(side, examples, self._max_length), after)
+        rows = padding.joined(before, padding.texts_of(side, examples, self.max_length), after)
         # A batch of empty texts has one column.
         tokens_NL = rows.tokens_NL if rows.tokens_NL.size else np.zeros((len(examples), 1), np.int64)
         lengths_N = rows.lengths_N.clip(min=1)
         return {f"{name}_tokens": torch.from_numpy(tokens_NL), f"{name}_lengths": torch.from_numpy(lengths_N)}
-
-    def predictions_per_batch(self, batches: Batch) -> Tensor:
-        return torch.full((len(batches["source_ids"]),), batches["source_ids"].shape[1])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         sources, targets = (
             F.normalize(model(batch[f"{side}_tokens"], lengths=batch[f"{side}_lengths"]).float(), dim=-1) for side in SIDES
         )
         same = contrastive.sharing(*((batch[f"{side}_ids"], batch[f"{side}_ids"]) for side in SIDES))
-        return contrastive.symmetric_losses(sources @ targets.T / self.temperature, same).sum()
+        return contrastive.symmetric_losses(self.similarities(model, sources, targets), same).sum()
 
     def batch_tokens(self, batch: int) -> int:
         return 2 * batch * self.context
@@ -151,81 +124,31 @@ class Embed(Task):
             )
         }
 
-    def output_size(self, rows: int, vocabulary: int) -> int:
-        return rows * rows
+    def ids(self, shard: Shard) -> tuple[Tensor, ...]:
+        examples = np.arange(shard.documents)
+        return tuple(contrastive.text_ids(side.texts(examples)) for side in _sides(shard))
 
-    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
-        validation, test = (2 * splits[split].documents * self.context for split in ("validation", "test"))
-        return (rounds + 1) * validation + test
+    def similarities(self, model: object, first: Tensor, second: Tensor) -> Tensor:
+        return first @ second.T / self.temperature
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        final: bool,
-        progress: Callable[[float], None] = lambda share: None,
-        forward: Forward | None = None,
-    ) -> dict[str, float]:
-        values = self._score_pairs(model, shard, settings, progress, forward)
-        return {**{name: float(value.mean()) for name, value in values.items()}, "examples": float(shard.documents)}
+    def vectors(self, scoring: Scoring) -> tuple[Tensor, Tensor]:
+        sources, targets = (self._vectors(scoring, side, half) for half, side in enumerate(_sides(scoring.shard)))
+        return sources, targets
 
-    def item_values(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None] = lambda share: None,
-    ) -> dict[str, np.ndarray]:
-        return self._score_pairs(model, shard, settings, progress)
-
-    def _score_pairs(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None],
-        forward: Forward | None = None,
-    ) -> dict[str, np.ndarray]:
-        """Metric -> one value per pair. The loss uses groups of the training batch size, as in training."""
-        examples, was_training, device = np.arange(shard.documents), model.training, next(model.parameters()).device
-        ids = [contrastive.text_ids(side.texts(examples)) for side in _sides(shard)]
-        model.eval()
-        try:
-            with torch.inference_mode():
-                sources, targets = (
-                    self._vectors(forward or model, device, side, settings.batch, partial(_share_of_half, progress, half))
-                    for half, side in enumerate(_sides(shard))
-                )
-                losses = []
-                for part in torch.arange(shard.documents).chunk(max(1, round(shard.documents / self.rows))):
-                    same = contrastive.sharing(*((each[part], each[part]) for each in ids)).to(sources.device)
-                    scores = sources[part] @ targets[part].T / self.temperature
-                    losses.append(contrastive.symmetric_losses(scores, same))
-                ranks = contrastive.retrieval_ranks(sources, targets, *ids)
-        finally:
-            model.train(was_training)
-        recalls = {f"recall_at_{k}": (ranks < k).double().numpy() for k in RECALL_AT}
-        return {**recalls, "mrr": (1 / (ranks + 1.0)).double().numpy(), "loss": torch.cat(losses).double().cpu().numpy()}
-
-    def _vectors(
-        self, forward: Forward, device: torch.device, side: Shard, rows: int, progress: Callable[[float], None]
-    ) -> Tensor:
-        """The normalised vectors (N, D) of one text of every pair. Texts of similar length are encoded together."""
+    def _vectors(self, scoring: Scoring, side: Shard, half: int) -> Tensor:
+        """The vectors of one text of every pair. Texts of similar length are encoded together."""
         order = padding.lengths_of(side, np.arange(side.documents)).argsort(kind="stable")
         vectors = []
-        for begin in range(0, len(order), rows):
-            texts = self._texts("text", side, order[begin : begin + rows])
-            tokens, lengths = (texts[name].to(device) for name in ("text_tokens", "text_lengths"))
-            vectors.append(F.normalize(forward(tokens, lengths=lengths).float(), dim=-1))
-            progress(min((begin + rows) / len(order), 1.0))
+        for index in scoring.batches(order, partial(_progress_of_half, scoring.progress, half)):
+            texts = scoring.on_device(self._texts("text", side, index))
+            vectors.append(F.normalize(scoring.forward(texts["text_tokens"], lengths=texts["text_lengths"]).float(), dim=-1))
         return torch.cat(vectors)[torch.from_numpy(order.argsort()).to(vectors[0].device)]
 
     def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse features {run} --task presidents --limit 200"
 
 
-def _share_of_half(progress: Callable[[float], None], half: int, share: float) -> None:
+def _progress_of_half(progress: Progress, half: int, share: float) -> None:
     progress((half + share) / 2)
 
 

@@ -6,12 +6,14 @@ that it will not be predicted. The selection is a function of seed, epoch, windo
 documents are never selected.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.batches import Seed, hash64
 from glasshouse.data.prepared_data import PreparedData
@@ -19,10 +21,10 @@ from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import ACCURACY, LOSS, PERPLEXITY, TOKENS, Metrics, per_token
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models.heads.masked_token import MaskedTokenHead
-from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks import text_windows
-from glasshouse.tasks.base import IGNORED, Batch, Forward, Task, shares_of_ratio
+from glasshouse.tasks.base import IGNORED, Batch, Forward, Progress, Scoring, Task, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import MASK
@@ -32,15 +34,46 @@ MASKING_RATE, MASK_SHARE, RANDOM_SHARE = 0.15, 0.8, 0.1
 MASK_DRAWS = 4
 
 
+@dataclass(frozen=True)
+class WindowScores:
+    """For each window of text: nats, correct predictions and predictions, over all its selections of hidden tokens."""
+
+    nats: np.ndarray
+    correct: np.ndarray
+    count: np.ndarray
+
+    @property
+    def total(self) -> float:
+        return float(self.count.sum())
+
+    @property
+    def loss(self) -> float:
+        return float(self.nats.sum()) / self.total
+
+
 class MaskedToken(Task):
     """Cross-entropy of each hidden token."""
 
     metrics = Metrics(
-        [per_token(ACCURACY), per_token(PERPLEXITY), per_token(LOSS), TOKENS], headline=("accuracy", "perplexity")
+        [
+            per_token(ACCURACY).of(
+                lambda scores: scores.correct.sum() / scores.total,
+                lambda scores: shares_of_ratio(scores.correct, scores.total),
+            ),
+            per_token(PERPLEXITY).of(lambda scores: perplexity(scores.loss)),
+            per_token(LOSS).of(lambda scores: scores.loss, lambda scores: shares_of_ratio(scores.nats, scores.total)),
+            TOKENS.of(lambda scores: scores.total),
+        ],
+        headline=("accuracy", "perplexity"),
     )
     specials = (MASK,)
     reads = ("evaluation.tokens",)
-    item_metrics, items = ("accuracy", "loss"), "windows of text"
+    items = "windows of text"
+    heads = (MaskedTokenHead,)
+    needs = (
+        "masked tokens; choose model.kind=encoder (or recurrent with model.bidirectional=true) and "
+        "model.head.kind=masked-token"
+    )
 
     def __init__(self, context: int) -> None:
         self.context = context
@@ -49,15 +82,6 @@ class MaskedToken(Task):
     @classmethod
     def from_spec(cls, spec: Spec) -> "MaskedToken":
         return cls(spec.data.context)
-
-    def check_model(self, model: nn.Module, kind: str) -> None:
-        if not isinstance(getattr(model, "head", None), MaskedTokenHead):
-            raise SpecError(
-                f"needs predictions of masked tokens, which model.kind={kind!r} with this head does not make; choose "
-                "model.kind=encoder (or recurrent with model.bidirectional=true) and model.head.kind=masked-token",
-                "task",
-                "masked-token",
-            )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.mask is None:
@@ -109,23 +133,8 @@ class MaskedToken(Task):
         targets = np.where(selected, tokens, IGNORED)
         return {"inputs": torch.from_numpy(inputs), "targets": torch.from_numpy(targets)}
 
-    def predictions_per_batch(self, batches: Batch) -> Tensor:
-        return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
-
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
-        logits = model(batch["inputs"])
-        targets = batch["targets"].flatten()
-        return cross_entropy_sum(logits.flatten(0, 1), targets)
-
-    def batch_tokens(self, batch: int) -> int:
-        return batch * self.context
-
-    def largest_batch(self, rows: int) -> Batch:
-        tokens = torch.zeros(rows, self.context, dtype=torch.int64)
-        return {"inputs": tokens, "targets": tokens}
-
-    def output_size(self, rows: int, vocabulary: int) -> int:
-        return rows * self.context * vocabulary
+        return cross_entropy_sum(model(batch["inputs"]).flatten(0, 1), batch["targets"].flatten())
 
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
@@ -134,32 +143,6 @@ class MaskedToken(Task):
     def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse features {run} --task verbal-arithmetic"
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        final: bool,
-        progress: Callable[[float], None] = lambda share: None,
-        forward: Forward | None = None,
-    ) -> dict[str, float]:
-        limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
-        sums = self._score_windows(model, shard, limit, MASK_DRAWS if final else 1, settings.batch, progress, forward)
-        nats, correct, count = sums.sum(1).tolist()
-        loss = nats / count
-        return {"loss": loss, "perplexity": perplexity(loss), "accuracy": correct / count, "tokens": count}
-
-    def item_values(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None] = lambda share: None,
-    ) -> dict[str, np.ndarray]:
-        """An item is a window of the text, with all its selections of hidden tokens."""
-        nats, correct, count = self._score_windows(model, shard, shard.tokens_count, MASK_DRAWS, settings.batch, progress)
-        return {"accuracy": shares_of_ratio(correct, count.sum()), "loss": shares_of_ratio(nats, count.sum())}
-
     def item_count(self, shard: Shard) -> int:
         return len(self._window_starts(shard, shard.tokens_count))
 
@@ -167,38 +150,29 @@ class MaskedToken(Task):
         length = min(self.context, shard.tokens_count)
         return np.arange(0, max(limit - length, 0) + 1, length)
 
-    def _score_windows(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        limit: int,
-        draws: int,
-        batch_size: int,
-        progress: Callable[[float], None],
-        forward: Forward | None = None,
-    ) -> np.ndarray:
-        """For each window of the first `limit` tokens: nats, correct predictions and predictions (3, windows)."""
+    def score(self, scoring: Scoring) -> WindowScores:
+        shard, settings = scoring.shard, scoring.settings
+        limit = shard.tokens_count if scoring.final else min(settings.tokens or shard.tokens_count, shard.tokens_count)
+        draws = MASK_DRAWS if scoring.final else 1
         length, starts = min(self.context, shard.tokens_count), self._window_starts(shard, limit)
-        device, forward = next(model.parameters()).device, forward or model
-        sums, was_training = np.zeros((3, len(starts))), model.training
-        model.eval()
-        try:
-            with torch.inference_mode():
-                for draw in range(draws):
-                    for begin in range(0, len(starts), batch_size):
-                        rows = starts[begin : begin + batch_size]
-                        text = np.asarray(shard.tokens[rows[:, None] + np.arange(length)], np.int64)
-                        batch = self._mask_tokens(text, shard.separators, 0, np.full(len(rows), draw), rows)
-                        targets = batch["targets"].to(device)
-                        logits = forward(batch["inputs"].to(device)).float()[targets != IGNORED]
-                        truth = targets[targets != IGNORED]
-                        losses, correct = F.cross_entropy(logits, truth, reduction="none"), logits.argmax(-1) == truth
-                        window = begin + np.nonzero(batch["targets"].numpy() != IGNORED)[0]
-                        for total, terms in zip(sums, (losses.cpu(), correct.cpu(), torch.ones(len(window))), strict=True):
-                            np.add.at(total, window, terms.numpy())
-                        progress((draw + min(1.0, (begin + batch_size) / len(starts))) / draws)
-        finally:
-            model.train(was_training)
+        sums = np.zeros((3, len(starts)))
+        for draw in range(draws):
+            progress = partial(_progress_of_draws, scoring.progress, draw, draws)
+            for windows in scoring.batches(np.arange(len(starts)), progress):
+                rows = starts[windows]
+                text = np.asarray(shard.tokens[rows[:, None] + np.arange(length)], np.int64)
+                batch = self._mask_tokens(text, shard.separators, 0, np.full(len(rows), draw), rows)
+                targets = batch["targets"].to(scoring.device)
+                logits = scoring.forward(batch["inputs"].to(scoring.device)).float()[targets != IGNORED]
+                truth = targets[targets != IGNORED]
+                losses, correct = F.cross_entropy(logits, truth, reduction="none"), logits.argmax(-1) == truth
+                window = windows[np.nonzero(batch["targets"].numpy() != IGNORED)[0]]
+                for total, terms in zip(sums, (losses.cpu(), correct.cpu(), torch.ones(len(window))), strict=True):
+                    np.add.at(total, window, terms.numpy())
         if not sums[2].any():
             raise DataError("the text contains only separator tokens; use more text")
-        return sums
+        return WindowScores(*sums)
+
+
+def _progress_of_draws(progress: Progress, draw: int, draws: int, share: float) -> None:
+    progress((draw + share) / draws)

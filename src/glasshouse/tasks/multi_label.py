@@ -3,86 +3,89 @@
 Axes: N texts, C classes.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics import label_counts
+from glasshouse.metrics.label_counts import LabelCounts
 from glasshouse.metrics.metric import EXACT, EXAMPLES, F1, LOSS, MACRO_F1, MICRO_F1, Metrics
 from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.declared import settings_of
-from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import EvaluationSpec, HeadSpec, ModelSpec, Spec
-from glasshouse.tasks.base import Batch, Forward, QualityCurves
+from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import ModelSpec, Spec
+from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
 from glasshouse.tasks.classify import sorted_probabilities
 from glasshouse.tasks.text_inputs import TextInputs, arguments
-from glasshouse.tasks.whole_text_task import WholeTextTask
+from glasshouse.tasks.whole_text_task import LabelTask, Prediction
 from glasshouse.tasks.wide_fit import WideFit
 
 # A class is predicted if its probability is above this.
 THRESHOLD = 0.5
 
 
-class MultiLabel(WholeTextTask):
+@dataclass(frozen=True)
+class LabelSetScores:
+    """The loss of each text, averaged over the classes; and the true and the predicted classes (N, C) of each text."""
+
+    labels: tuple[str, ...]
+    truth: np.ndarray
+    predicted: np.ndarray
+    loss: np.ndarray
+
+    @cached_property
+    def counts(self) -> LabelCounts:
+        return label_counts.of_sets(self.truth, self.predicted, self.labels)
+
+
+class MultiLabel(LabelTask):
     """Binary cross-entropy of each class. The best checkpoint has the highest micro F1."""
 
-    metrics = Metrics([MICRO_F1, MACRO_F1, EXACT, LOSS, EXAMPLES, F1], headline=("micro_f1", "exact"))
+    metrics = Metrics(
+        [
+            MICRO_F1.of(lambda scores: scores.counts.total().f1[0]),
+            MACRO_F1.of(lambda scores: scores.counts.macro_f1()),
+            EXACT.mean_of(lambda scores: (scores.truth == scores.predicted).all(1).astype(float)),
+            LOSS.mean_of(lambda scores: scores.loss),
+            EXAMPLES.of(lambda scores: len(scores.truth)),
+            F1.of(lambda scores: scores.counts.by_name(scores.counts.f1)),
+        ],
+        headline=("micro_f1", "exact"),
+    )
     criterion = "micro_f1"
     quality = QualityCurves(MICRO_F1.title, {"validation": "validation.micro_f1"})
     report_sections = ("labels", "words")
     head = "classifier"
+    heads = (ClassifierHead,)
+    needs = "classes; choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier"
+    few_labels = "add rows of others, joined by | in a row that has several: a|b"
     columns = ("labels",)
-    item_metrics = ("exact", "loss")
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "MultiLabel":
         return cls(TextInputs.from_spec(spec))
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
-        if model.head.kind not in ("", self.head):
-            return model
-        settings = settings_of(ClassifierHead, model.head.own)
-        if settings.naive_bayes:
+        if weight := model.head.own.get("naive_bayes", 0):
             raise SpecError(
                 "needs one class for each text, but with task='multi-label' a text may have several; remove it",
                 "model.head.naive_bayes",
-                settings.naive_bayes,
+                weight,
             )
-        return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": settings.classes or 2}))
-
-    def check_model(self, model: nn.Module, kind: str) -> None:
-        if not isinstance(getattr(model, "head", None), ClassifierHead):
-            raise SpecError(
-                f"needs predicted classes, which model.kind={kind!r} with this head does not provide; choose "
-                "model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
-                "task",
-                "multi-label",
-            )
+        return super().draft_model(model)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        self.set_vocabulary(prepared.tokenizer, prepared.labels)
-        self.check_training_texts(prepared)
-        if len(self.labels) < 2:
-            raise DataError(
-                f"the data have {len(self.labels)} classes; task='multi-label' needs at least two (join them by |: a|b)"
-            )
-        settings = settings_of(ClassifierHead, model.head.own)
-        self.wide = WideFit(self.inputs, prepared, self.truth, exclusive=False) if settings.wide else None
-        classes = settings.classes
-        if classes not in (0, len(self.labels)):
-            raise SpecError(
-                f"model.head.classes={classes}, but the data have {len(self.labels)} classes ({', '.join(self.labels)}); "
-                "remove model.head.classes"
-            )
-        return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": len(self.labels)}))
+        model = super().complete_model(model, prepared)
+        if settings_of(ClassifierHead, model.head.own).wide:
+            self.wide = WideFit(self.inputs, prepared, self.truth, exclusive=False)
+        return model
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         labels = torch.from_numpy(self.truth(shard, examples)).float()
@@ -107,63 +110,19 @@ class MultiLabel(WholeTextTask):
     def largest_batch(self, rows: int) -> Batch:
         return {**self.inputs.largest_batch(rows), "labels": torch.zeros(rows, len(self.labels))}
 
-    def output_size(self, rows: int, vocabulary: int) -> int:
-        return rows * len(self.labels)
+    def score(self, scoring: Scoring) -> LabelSetScores:
+        return LabelSetScores(self.labels, **self.score_texts(scoring, scoring.chosen))
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        final: bool,
-        progress: Callable[[float], None] = lambda share: None,
-        forward: Forward | None = None,
-    ) -> dict[str, float]:
-        losses, truth_NC, predicted_NC = self._score_texts(model, shard, settings, progress, forward)
-        counts = label_counts.of_sets(truth_NC, predicted_NC, self.labels)
+    def score_batch(self, shard: Shard, examples: np.ndarray, output: Tensor) -> dict[str, np.ndarray]:
+        truth_NC = self.truth(shard, examples)
+        losses = F.binary_cross_entropy_with_logits(output, torch.from_numpy(truth_NC).to(output), reduction="none")
         return {
-            "micro_f1": float(counts.total().f1[0]),
-            "macro_f1": counts.macro_f1(),
-            "exact": float((truth_NC == predicted_NC).all(1).mean()),
-            "loss": float(losses.mean()),
-            "examples": float(shard.documents),
-            **counts.f1_by_name(),
+            "truth": truth_NC,
+            "predicted": (output.sigmoid() > THRESHOLD).cpu().numpy(),
+            "loss": losses.mean(1).double().cpu().numpy(),
         }
 
-    def item_values(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None] = lambda share: None,
-    ) -> dict[str, np.ndarray]:
-        losses, truth_NC, predicted_NC = self._score_texts(model, shard, settings, progress)
-        return {"exact": (truth_NC == predicted_NC).all(1).astype(float), "loss": losses}
-
-    def _score_texts(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None],
-        forward: Forward | None = None,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The loss of each text, averaged over the classes; and the true and the predicted classes (N, C) of each text."""
-        truth_NC, losses = self.truth(shard, np.arange(shard.documents)), np.zeros(shard.documents)
-        predicted_NC = np.zeros_like(truth_NC)
-        for index, logits in self.outputs(model, shard, np.arange(shard.documents), settings.batch, forward):
-            targets = torch.from_numpy(truth_NC[index]).to(logits)
-            losses[index] = F.binary_cross_entropy_with_logits(logits, targets, reduction="none").mean(1).cpu().numpy()
-            predicted_NC[index] = (logits.sigmoid() > THRESHOLD).cpu().numpy()
-            progress((index[-1] + 1) / shard.documents)
-        return losses, truth_NC, predicted_NC
-
-    def predicted(self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int) -> np.ndarray:
-        """Whether each class is predicted for each of some examples (N, C)."""
-        rows = [(logits.sigmoid() > THRESHOLD).cpu().numpy() for _, logits in self.outputs(model, shard, examples, batch)]
-        return np.concatenate(rows) if rows else np.zeros((0, len(self.labels)), bool)
-
-    def describe(self, output: Tensor) -> list[dict[str, Any]]:
+    def describe(self, output: Tensor) -> list[Prediction]:
         """{"labels": the classes that apply, "probabilities": of each class by itself}, the most probable first."""
         rows = [sorted_probabilities(self.labels, row) for row in output.sigmoid().tolist()]
         return [{"labels": [name for name in row if row[name] > THRESHOLD], "probabilities": row} for row in rows]

@@ -7,7 +7,9 @@ are inputs of the model and are never scored.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import (
     BITS_PER_BYTE,
+    BYTES,
     LOSS,
     PERPLEXITY,
     TOKENS,
@@ -35,7 +38,16 @@ from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
-from glasshouse.tasks.base import Batch, Forward, Task, shares_of_ratio
+from glasshouse.tasks.base import (
+    Batch,
+    Forward,
+    Progress,
+    Scoring,
+    Task,
+    evaluation_mode,
+    no_progress,
+    shares_of_ratio,
+)
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 
 # Predictions in an item: a window of text that depends neither on the context nor on the stride, so that models with
@@ -43,16 +55,65 @@ from glasshouse.tasks.cross_entropy import cross_entropy_sum
 ITEM_TOKENS = 128
 
 
+@dataclass(frozen=True)
+class TokenScores:
+    """The loss in nats of each token after the first, and whether it is scored; the others have a loss of 0.
+
+    `whole` is the text, if all of it was scored.
+    """
+
+    losses: np.ndarray
+    scored: np.ndarray
+    whole: Shard | None
+
+    @cached_property
+    def count(self) -> int:
+        return max(int(self.scored.sum()), 1)
+
+    @cached_property
+    def nats(self) -> float:
+        return float(self.losses.sum())
+
+    @property
+    def loss(self) -> float:
+        return self.nats / self.count
+
+    @property
+    def by_window(self) -> np.ndarray:
+        """The nats of each item: a window of ITEM_TOKENS predictions, of which the last may be shorter."""
+        return np.add.reduceat(self.losses, np.arange(0, len(self.losses), ITEM_TOKENS))
+
+
 class NextToken(Task):
     """Cross-entropy of each next token. Label smoothing applies in training only."""
 
     metrics = Metrics(
-        [per_token(LOSS), per_token(PERPLEXITY), WORD_PERPLEXITY, BITS_PER_BYTE, TOKENS, UNKNOWN],
+        [
+            per_token(LOSS).of(lambda scores: scores.loss, lambda scores: shares_of_ratio(scores.by_window, scores.count)),
+            per_token(PERPLEXITY).of(lambda scores: perplexity(scores.loss)),
+            WORD_PERPLEXITY.of(
+                lambda scores: perplexity(scores.nats / max(scores.whole.words, 1)) if scores.whole else None
+            ),
+            BITS_PER_BYTE.of(
+                lambda scores: bits_per_byte(scores.nats, scores.whole.bytes) if scores.whole else None,
+                lambda scores: shares_of_ratio(scores.by_window / math.log(2), scores.whole.bytes),
+            ),
+            TOKENS.of(lambda scores: scores.count),
+            BYTES.of(lambda scores: scores.whole.bytes if scores.whole else None),
+            UNKNOWN.of(
+                lambda scores: scores.whole.unknown / scores.count if scores.whole and scores.whole.unknown else None
+            ),
+        ],
         headline=("perplexity", "bits_per_byte"),
     )
     fused_loss = True
     reads = ("training.label_smoothing", "training.window_warmup", "evaluation.tokens", "evaluation.stride")
-    item_metrics, items = ("loss", "bits_per_byte"), "windows of text"
+    items = "windows of text"
+    heads = (NextTokenHead,)
+    needs = (
+        "the next token; choose model.kind=decoder or recurrent (or encoder with model.causal=true) and "
+        "model.head.kind=next-token"
+    )
 
     def __init__(self, context: int, smoothing: float = 0.0, window_warmup: bool = False) -> None:
         self.context, self.smoothing = context, smoothing
@@ -62,14 +123,11 @@ class NextToken(Task):
     def from_spec(cls, spec: Spec) -> "NextToken":
         return cls(spec.data.context, spec.training.label_smoothing, spec.training.window_warmup > 0)
 
+    def accepts(self, model: nn.Module) -> bool:
+        return super().accepts(model) and not isinstance(model, EncoderDecoder)
+
     def check_model(self, model: nn.Module, kind: str) -> None:
-        if not isinstance(getattr(model, "head", None), NextTokenHead) or isinstance(model, EncoderDecoder):
-            raise SpecError(
-                f"needs next-token predictions, which model.kind={kind!r} with this head does not make; choose "
-                "model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token",
-                "task",
-                "next-token",
-            )
+        super().check_model(model, kind)
         assert isinstance(model.head, NextTokenHead)
         if (count := len(model.head.future)) >= self.shortest_window:
             raise SpecError(
@@ -119,60 +177,26 @@ class NextToken(Task):
             total = total + head.future_weight / len(head.future) * later
         return total
 
-    def batch_tokens(self, batch: int) -> int:
-        return batch * self.context
-
-    def largest_batch(self, rows: int) -> Batch:
-        tokens = torch.zeros(rows, self.context, dtype=torch.int64)
-        return {"inputs": tokens, "targets": tokens}
-
-    def output_size(self, rows: int, vocabulary: int) -> int:
-        return rows * self.context * vocabulary
-
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
         per_round = min(settings.tokens or validation, validation)
         stride = self._final_stride(settings)
         return rounds * per_round + (validation + test) * self.context // stride
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        final: bool,
-        progress: Callable[[float], None] = lambda share: None,
-        forward: Forward | None = None,
-    ) -> dict[str, float]:
-        if final:
-            return NextToken.final_evaluation(self, model, shard, settings, progress, forward)[0]
-        limit = min(settings.tokens or shard.tokens_count, shard.tokens_count)
-        tokens = np.asarray(shard.tokens[:limit])
-        nats, count = self.score(model, tokens, shard.separators, self.context, settings.batch, progress, forward)
-        return _metrics(nats, count, shard if limit == shard.tokens_count else None)
-
-    def final_evaluation(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None] = lambda share: None,
-        forward: Forward | None = None,
-    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        stride = self._final_stride(settings)
+    def score(self, scoring: Scoring) -> TokenScores:
+        shard, settings = scoring.shard, scoring.settings
+        limit = shard.tokens_count if scoring.final else min(settings.tokens or shard.tokens_count, shard.tokens_count)
+        stride = self._final_stride(settings) if scoring.final else self.context
         losses, scored = self.token_losses(
-            model, np.asarray(shard.tokens), shard.separators, stride, settings.batch, progress, forward
+            scoring.model,
+            np.asarray(shard.tokens[:limit]),
+            shard.separators,
+            stride,
+            settings.batch,
+            scoring.progress,
+            scoring.forward,
         )
-        return _metrics(float(losses.sum()), int(scored.sum()), shard), window_values(losses, int(scored.sum()), shard)
-
-    def item_values(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None] = lambda share: None,
-    ) -> dict[str, np.ndarray]:
-        return NextToken.final_evaluation(self, model, shard, settings, progress)[1]
+        return TokenScores(losses, scored, shard if limit == shard.tokens_count else None)
 
     def item_count(self, shard: Shard) -> int:
         return -(-(shard.tokens_count - 1) // ITEM_TOKENS)
@@ -183,20 +207,6 @@ class NextToken(Task):
     def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse sample {run}" + (f" --prompt {text}" if text else "")
 
-    def score(
-        self,
-        model: nn.Module,
-        tokens: np.ndarray,
-        separators: frozenset[int],
-        stride: int,
-        batch: int,
-        progress: Callable[[float], None] = lambda share: None,
-        forward: Forward | None = None,
-    ) -> tuple[float, int]:
-        """(sum of losses in nats, number of scored predictions) over a text, by the rule in the module docstring."""
-        losses, scored = self.token_losses(model, tokens, separators, stride, batch, progress, forward)
-        return float(losses.sum()), int(scored.sum())
-
     def token_losses(
         self,
         model: nn.Module,
@@ -204,7 +214,7 @@ class NextToken(Task):
         separators: frozenset[int],
         stride: int,
         batch: int,
-        progress: Callable[[float], None] = lambda share: None,
+        progress: Progress = no_progress,
         forward: Forward | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The loss in nats of each token after the first, and whether it is scored; the loss of a separator is 0."""
@@ -221,54 +231,28 @@ class NextToken(Task):
         scored_counts = scored_counts[scored_counts > 0]
         device, forward = next(model.parameters()).device, forward or model
         losses, scored = np.zeros(predictions), np.zeros(predictions, bool)
-        was_training = model.training
-        model.eval()
-        try:
-            with torch.inference_mode():
-                for begin in range(0, len(windows), batch):
-                    rows = windows[begin : begin + batch]
-                    window = torch.from_numpy(np.asarray(tokens[rows[:, None] + np.arange(length + 1)], np.int64))
-                    inputs, targets = window[:, :-1].to(device), window[:, 1:]
-                    first = torch.from_numpy(length - scored_counts[begin : begin + batch])
-                    scored_here = torch.arange(length) >= first[:, None]
-                    for separator in separators:
-                        scored_here &= targets != separator
-                    if device.type == "cpu" and hasattr(model, "features"):
-                        # The head takes most of the time of a small model with a large vocabulary.
-                        logits = model.project(model.features(inputs)[scored_here])  # type: ignore[operator]
-                        window_losses = F.cross_entropy(logits.float(), targets[scored_here], reduction="none")
-                    else:
-                        # Fixed shapes, which a CUDA graph needs.
-                        logits = forward(inputs).flatten(0, 1).float()
-                        window_losses = F.cross_entropy(logits, targets.flatten().to(device), reduction="none")
-                        window_losses = window_losses.cpu()[scored_here.flatten()]
-                    places = (rows[:, None] + np.arange(length))[scored_here.numpy()]
-                    losses[places] = window_losses.numpy()
-                    scored[places] = True
-                    progress(min(1.0, (begin + batch) / len(windows)))
-        finally:
-            model.train(was_training)
+        with evaluation_mode(model):
+            for begin in range(0, len(windows), batch):
+                rows = windows[begin : begin + batch]
+                window = torch.from_numpy(np.asarray(tokens[rows[:, None] + np.arange(length + 1)], np.int64))
+                inputs, targets = window[:, :-1].to(device), window[:, 1:]
+                first = torch.from_numpy(length - scored_counts[begin : begin + batch])
+                scored_here = torch.arange(length) >= first[:, None]
+                for separator in separators:
+                    scored_here &= targets != separator
+                if device.type == "cpu" and hasattr(model, "features"):
+                    # The head takes most of the time of a small model with a large vocabulary.
+                    logits = model.project(model.features(inputs)[scored_here])  # type: ignore[operator]
+                    window_losses = F.cross_entropy(logits.float(), targets[scored_here], reduction="none")
+                else:
+                    # Fixed shapes, which a CUDA graph needs.
+                    logits = forward(inputs).flatten(0, 1).float()
+                    window_losses = F.cross_entropy(logits, targets.flatten().to(device), reduction="none")
+                    window_losses = window_losses.cpu()[scored_here.flatten()]
+                places = (rows[:, None] + np.arange(length))[scored_here.numpy()]
+                losses[places] = window_losses.numpy()
+                scored[places] = True
+                progress(min(1.0, (begin + batch) / len(windows)))
         if not scored.any():
             raise DataError("the text contains only separator tokens; use more text")
         return losses, scored
-
-
-def window_values(losses: np.ndarray, count: int, shard: Shard) -> dict[str, np.ndarray]:
-    """The metrics of each item: a window of ITEM_TOKENS predictions, of which the last may be shorter.
-
-    `losses` are those of all tokens after the first, in nats, with 0 for the tokens that are not among the `count` scored.
-    """
-    nats = np.add.reduceat(losses, np.arange(0, len(losses), ITEM_TOKENS))
-    return {"loss": shares_of_ratio(nats, count), "bits_per_byte": shares_of_ratio(nats / math.log(2), shard.bytes)}
-
-
-def _metrics(nats: float, count: int, shard: Shard | None) -> dict[str, float]:
-    """The metrics of a summed loss. `shard` is the whole text, or None if only a part of it was scored."""
-    metrics = {"loss": nats / count, "perplexity": perplexity(nats / count), "tokens": float(count)}
-    if shard is not None:
-        metrics["bits_per_byte"] = bits_per_byte(nats, shard.bytes)
-        metrics["bytes"] = float(shard.bytes)
-        metrics["word_perplexity"] = perplexity(nats / max(shard.words, 1))
-        if shard.unknown:
-            metrics["unknown_share"] = shard.unknown / count
-    return metrics

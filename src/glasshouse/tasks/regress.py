@@ -1,27 +1,32 @@
 """Regression: predict a number from a text, or from a pair of texts."""
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.metrics import regression
-from glasshouse.metrics.metric import EXAMPLES, LOSS, MAE, R2, RMSE, SPEARMAN, Metrics
+from glasshouse.metrics.metric import EXAMPLES, LOSS, Metrics
+from glasshouse.metrics.regression import MAE, R2, RMSE, SPEARMAN, PredictedNumbers
 from glasshouse.models.heads.regressor import RegressorHead
 from glasshouse.specs.declared import settings_of
-from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import EvaluationSpec, HeadSpec, ModelSpec, Spec
-from glasshouse.tasks.base import Batch, Forward, QualityCurves
+from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import HeadSpec, ModelSpec, Spec
+from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
 from glasshouse.tasks.text_inputs import TextInputs, arguments
-from glasshouse.tasks.whole_text_task import WholeTextTask
+from glasshouse.tasks.whole_text_task import Prediction, WholeTextTask
+
+
+@dataclass(frozen=True)
+class NumberScores(PredictedNumbers):
+    """The numbers in the unit of the data, and the loss of each text."""
+
+    loss: np.ndarray
 
 
 class Regress(WholeTextTask):
@@ -31,13 +36,24 @@ class Regress(WholeTextTask):
     metrics except the loss are in the unit of the data.
     """
 
-    metrics = Metrics([RMSE, MAE, R2, SPEARMAN, LOSS, EXAMPLES], headline=("rmse", "r2"))
+    metrics = Metrics(
+        [
+            RMSE,
+            MAE,
+            R2,
+            SPEARMAN,
+            LOSS.mean_of(lambda scores: scores.loss),
+            EXAMPLES.of(lambda scores: len(scores.truth)),
+        ],
+        headline=("rmse", "r2"),
+    )
     criterion = "rmse"
     quality = QualityCurves(RMSE.title, {"validation": "validation.rmse"})
     report_sections = ("regression", "words")
     head = "regressor"
+    heads = (RegressorHead,)
+    needs = "a number; choose model.kind=encoder, decoder or recurrent and model.head.kind=regressor"
     columns = ("value",)
-    item_metrics = ("mae", "loss")
 
     def __init__(self, inputs: TextInputs, mean: float = 0.0, deviation: float = 1.0) -> None:
         super().__init__(inputs)
@@ -54,15 +70,6 @@ class Regress(WholeTextTask):
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         return model if model.head.kind else replace(model, head=HeadSpec(self.head, model.head.own))
 
-    def check_model(self, model: nn.Module, kind: str) -> None:
-        if not isinstance(getattr(model, "head", None), RegressorHead):
-            raise SpecError(
-                f"needs a predicted number, which model.kind={kind!r} with this head does not provide; choose "
-                "model.kind=encoder, decoder or recurrent and model.head.kind=regressor",
-                "task",
-                "regress",
-            )
-
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         self.check_training_texts(prepared)
@@ -76,9 +83,6 @@ class Regress(WholeTextTask):
         values = torch.from_numpy(self._standardised(shard.values[examples])).float()
         return {**self.inputs.batch(shard, examples), "values": values}
 
-    def predictions_per_batch(self, batches: Batch) -> Tensor:
-        return torch.full((len(batches["values"]),), batches["values"].shape[1])
-
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         output = model(batch["tokens"], **arguments(batch))[:, 0]
         return F.mse_loss(output.float(), batch["values"], reduction="sum")
@@ -89,48 +93,15 @@ class Regress(WholeTextTask):
     def output_size(self, rows: int, vocabulary: int) -> int:
         return rows
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        final: bool,
-        progress: Callable[[float], None] = lambda share: None,
-        forward: Forward | None = None,
-    ) -> dict[str, float]:
-        predictions = self.predictions(model, shard, np.arange(shard.documents), settings.batch, progress, forward)
-        return {
-            "loss": float(self._squared_errors(shard, predictions).mean()),
-            **regression.scores(shard.values, predictions),
-        }
+    def score(self, scoring: Scoring) -> NumberScores:
+        return NumberScores(**self.score_texts(scoring, scoring.chosen))
 
-    def item_values(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        settings: EvaluationSpec,
-        progress: Callable[[float], None] = lambda share: None,
-    ) -> dict[str, np.ndarray]:
-        predictions = self.predictions(model, shard, np.arange(shard.documents), settings.batch, progress)
-        return {"mae": np.abs(predictions - shard.values), "loss": self._squared_errors(shard, predictions)}
+    def score_batch(self, shard: Shard, examples: np.ndarray, output: Tensor) -> dict[str, np.ndarray]:
+        truth, prediction = shard.values[examples], self._in_unit(output)
+        loss = (self._standardised(prediction) - self._standardised(truth)) ** 2
+        return {"truth": truth, "prediction": prediction, "loss": loss}
 
-    def predictions(
-        self,
-        model: nn.Module,
-        shard: Shard,
-        examples: np.ndarray,
-        batch: int,
-        progress: Callable[[float], None] = lambda share: None,
-        forward: Forward | None = None,
-    ) -> np.ndarray:
-        """The predicted numbers of some examples of a split, in the unit of the data."""
-        rows = [np.zeros(0)]
-        for index, output in self.outputs(model, shard, examples, batch, forward):
-            rows.append(self._in_unit(output))
-            progress((index[-1] + 1) / shard.documents)
-        return np.concatenate(rows)
-
-    def describe(self, output: Tensor) -> list[dict[str, Any]]:
+    def describe(self, output: Tensor) -> list[Prediction]:
         """{"value": the number in the unit of the data}."""
         return [{"value": value} for value in self._in_unit(output).tolist()]
 
@@ -139,10 +110,6 @@ class Regress(WholeTextTask):
 
     def _standardised(self, values: np.ndarray) -> np.ndarray:
         return (values - self.mean) / self.deviation
-
-    def _squared_errors(self, shard: Shard, predictions: np.ndarray) -> np.ndarray:
-        """The squared error of each standardised number."""
-        return (self._standardised(predictions) - self._standardised(shard.values)) ** 2
 
 
 def _mean_and_deviation(values: list[float]) -> tuple[float, float]:

@@ -1,23 +1,26 @@
 """The base class of tasks whose examples are whole texts or pairs of texts: classification, regression, tagging."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import EvaluationSpec
+from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.specs.spec import HeadSpec, ModelSpec
 from glasshouse.tasks import padding
-from glasshouse.tasks.base import Forward, Task
+from glasshouse.tasks.base import Batch, Scoring, Task, one_prediction_each
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.wide_fit import WideFit
 from glasshouse.tokenizers import Tokenizer
+
+# What a model predicts of a text, under names that fit the task.
+Prediction = dict[str, Any]
 
 
 class WholeTextTask(Task):
@@ -26,8 +29,7 @@ class WholeTextTask(Task):
     needs_text = True
 
     def __init__(self, inputs: TextInputs, group_by_length: bool = False) -> None:
-        self.inputs, self.group_by_length = inputs, group_by_length
-        self.labels: tuple[str, ...] = ()
+        self.inputs, self.context, self.group_by_length = inputs, inputs.context, group_by_length
         self.wide: WideFit | None = None  # set by complete_model
         if inputs.paired:
             self.columns = (*self.columns, "second")
@@ -55,42 +57,33 @@ class WholeTextTask(Task):
         if not prepared.splits["train"].documents:
             raise DataError("the training split has no texts; use more rows, or hold out fewer")
 
-    def example_count(self, shard: Shard) -> int:
-        return shard.documents
-
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
         return padding.lengths_of(shard, np.arange(shard.documents)) if self.group_by_length else None
 
     def truncated(self, shard: Shard) -> int:
         return self.inputs.truncated(shard)
 
-    def batch_tokens(self, batch: int) -> int:
-        return batch * self.inputs.context
+    def predictions_per_batch(self, batches: Batch) -> Tensor:
+        return one_prediction_each(batches)
 
-    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
-        validation, test = (splits[split].documents * self.inputs.context for split in ("validation", "test"))
-        return rounds * validation + validation + test
+    def outputs(self, scoring: Scoring, examples: np.ndarray) -> Iterator[tuple[np.ndarray, Tensor]]:
+        """Batches of (examples, the model's output for them in float32)."""
+        for index in scoring.batches(examples):
+            texts = scoring.on_device(self.inputs.batch(scoring.shard, index))
+            yield index, scoring.forward(texts["tokens"], **arguments(texts)).float()
 
-    def outputs(
-        self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int, forward: Forward | None = None
-    ) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Batches of (examples, the model's output for them in float32), computed in evaluation mode."""
-        device, was_training, forward = next(model.parameters()).device, model.training, forward or model
-        model.eval()
-        try:
-            for begin in range(0, len(examples), batch):
-                index = examples[begin : begin + batch]
-                texts = {name: tensor.to(device) for name, tensor in self.inputs.batch(shard, index).items()}
-                # Around the yield, inference mode would stay on in the caller.
-                with torch.inference_mode():
-                    output = forward(texts["tokens"], **arguments(texts)).float()
-                yield index, output
-        finally:
-            model.train(was_training)
+    def score_texts(self, scoring: Scoring, examples: np.ndarray) -> dict[str, np.ndarray]:
+        """The arrays of `score_batch`, with a row for each of these examples."""
+        rows = [self.score_batch(scoring.shard, index, output) for index, output in self.outputs(scoring, examples)]
+        return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
+
+    @abstractmethod
+    def score_batch(self, shard: Shard, examples: np.ndarray, output: Tensor) -> dict[str, np.ndarray]:
+        """Named arrays of the scores of some examples, from the model's output for them."""
 
     def predict(
         self, model: nn.Module, tokenizer: Tokenizer, texts: Sequence[str], second: Sequence[str] | None, batch: int
-    ) -> list[dict[str, Any]]:
+    ) -> list[Prediction]:
         """For each text, or pair of texts, what the model predicts, under names that fit the task."""
         device = next(model.parameters()).device
         encoded = [tokenizer.encode_batch(given, specials=False) for given in (texts, second) if given is not None]
@@ -117,8 +110,41 @@ class WholeTextTask(Task):
         return task
 
     @abstractmethod
-    def describe(self, output: Tensor) -> list[dict[str, Any]]:
+    def describe(self, output: Tensor) -> list[Prediction]:
         """The predictions of a batch, from the model's output."""
 
     def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse classify {run} {text}" + (f" --second {second}" if self.inputs.paired else "")
+
+
+class LabelTask(WholeTextTask):
+    """A task whose head has an output for each class or tag of the data."""
+
+    # The field of the head that holds their number.
+    count_field: ClassVar[str] = "classes"
+    # The remedy for data with fewer than two.
+    few_labels: ClassVar[str] = "add rows of others, or set the column with the labels: data.label=NAME"
+
+    def draft_model(self, model: ModelSpec) -> ModelSpec:
+        if model.head.kind not in ("", self.head):
+            return model
+        return self._with_count(model, model.head.own.get(self.count_field, 0) or 2)
+
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+        name, found = self.count_field, len(prepared.labels)
+        listing = ", ".join(prepared.labels)
+        if found < 2:
+            raise DataError(
+                f"the data have {found} {name} ({listing}), and a single one cannot be learnt; {self.few_labels}"
+            )
+        if (count := model.head.own.get(name, 0)) not in (0, found):
+            raise SpecError(f"but the data have {found} {name} ({listing}); remove it", f"model.head.{name}", count)
+        self.set_vocabulary(prepared.tokenizer, prepared.labels)
+        self.check_training_texts(prepared)
+        return self._with_count(model, found)
+
+    def _with_count(self, model: ModelSpec, count: int) -> ModelSpec:
+        return replace(model, head=HeadSpec(self.head, {**model.head.own, self.count_field: count}))
+
+    def output_size(self, rows: int, vocabulary: int) -> int:
+        return rows * len(self.labels)

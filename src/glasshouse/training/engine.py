@@ -21,7 +21,7 @@ from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs import catalogue
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
-from glasshouse.tasks.base import Batch, Task
+from glasshouse.tasks.base import Batch, Evaluation, Task
 from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors, tied_output
 from glasshouse.training.compiling import compiled
 from glasshouse.training.freezing import UnfreezingSchedule
@@ -74,29 +74,23 @@ class TrainableModel(ABC):
 
     def evaluate(self, shard: Shard) -> dict[str, float]:
         """The task's metrics on a split, as they are measured during training."""
-        settings, forward = self.spec.evaluation, self.graphed_forward
-        return self._measured(lambda model: self.task.evaluate(model, shard, settings, False, forward=forward))
+        return self._evaluation(shard, final=False).metrics
 
-    def final_evaluation(
-        self, shard: Shard, progress: Callable[[float], None] = lambda share: None
-    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+    def final_evaluation(self, shard: Shard, progress: Callable[[float], None] = lambda share: None) -> Evaluation:
         """The task's final metrics on a split, and in rank 0 the values of its items."""
-        values: dict[str, np.ndarray] = {}
+        return self._evaluation(shard, final=True, progress=progress)
 
-        def measure(model: nn.Module) -> dict[str, float]:
-            evaluation = self.task.final_evaluation(model, shard, self.spec.evaluation, progress, self.graphed_forward)
-            values.update(evaluation[1])
-            return evaluation[0]
+    def _evaluation(self, shard: Shard, **options: Any) -> Evaluation:
+        items: dict[str, np.ndarray] = {}
 
-        return self._measured(measure), values
-
-    def _measured(self, measure: Callable[[nn.Module], dict[str, float]]) -> dict[str, float]:
         def compute() -> dict[str, float]:
             with precision.context(self.spec.training.precision, self.device):
-                return measure(model)
+                evaluation = self.task.evaluate(model, shard, self.spec.evaluation, forward=self.graphed_forward, **options)
+            items.update(evaluation.items)
+            return evaluation.metrics
 
         with self.evaluated_model() as model:
-            return self.parallelism.from_main(compute)
+            return Evaluation(self.parallelism.from_main(compute), items)
 
 
 class Engine(TrainableModel):

@@ -168,9 +168,10 @@ class RunProgress:
         for split in (name for name in self.job.prepared.splits if name != "train"):
             if self.job.prepared.splits[split].tokens_count > 1:
                 with bar(f"evaluating the best weights on the {split} split") as show:
-                    outcome[split], values = self.model.final_evaluation(self.job.prepared.splits[split], show)
-                if self.writes and values and max(map(len, values.values())) <= MOST_ITEMS:
-                    item_values.write(self.run, split, values)
+                    evaluation = self.model.final_evaluation(self.job.prepared.splits[split], show)
+                outcome[split], items = evaluation.metrics, evaluation.items
+                if self.writes and items and max(map(len, items.values())) <= MOST_ITEMS:
+                    item_values.write(self.run, split, items)
         headline = {
             split: self.job.task.metrics.headlines(outcome[split]) for split in self.job.prepared.splits if split in outcome
         }

@@ -176,5 +176,5 @@ def training_loss(run: Run) -> dict[str, float]:
     """The loss of a run's best checkpoint on its training words, without translating them."""
     prepared = prepared_data.prepare(run.spec.data, run.tokenizer, columns=run.task.columns)
     with split_scores.evaluation_precision(run):
-        scores = run.task.evaluate(run.model, prepared.splits["train"], run.spec.evaluation, final=False)
-    return {"loss": scores["loss"]}
+        evaluation = run.task.evaluate(run.model, prepared.splits["train"], run.spec.evaluation, final=False)
+    return {"loss": evaluation.metrics["loss"]}

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from glasshouse.claims import split_scores
 from glasshouse.data import prepared_data
 from glasshouse.data.sources.scenes import parser
@@ -26,7 +28,7 @@ def describe_test_scenes(run: Run) -> dict[str, Any]:
     assert isinstance(task, Describe)
     test = prepared_data.prepare(run.spec.data, run.tokenizer, columns=task.columns).splits["test"]
     with split_scores.evaluation_precision(run):
-        captions = task.describe(run.model, test, run.spec.evaluation)
+        captions = task.written(run.model, test, np.arange(test.documents), run.spec.evaluation)
     references = task.references(test)
     return {
         "adequacy": adequacies(captions, map(meaning_of, references)),

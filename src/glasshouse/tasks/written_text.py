@@ -1,0 +1,169 @@
+"""The base class of tasks in which a model writes a text: a translation, or the caption of a picture.
+
+Evaluations during training compute the loss with teacher forcing. The final evaluation also writes texts by beam search and
+compares them with their references.
+
+Axes: N texts, L tokens of the longest text.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor, nn
+
+from glasshouse.data.prepared_data import PreparedData
+from glasshouse.data.shards import Shard
+from glasshouse.generation.beam_search import BeamOptions, Hypothesis
+from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics, per_token
+from glasshouse.metrics.perplexity import perplexity
+from glasshouse.metrics.translation import BLEU, CHRF, EXACT, TRANSLATED, WrittenTexts
+from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import EvaluationSpec, ModelSpec
+from glasshouse.tasks import padding
+from glasshouse.tasks.base import (
+    IGNORED,
+    Batch,
+    Forward,
+    QualityCurves,
+    Scoring,
+    Task,
+    evaluation_mode,
+    no_progress,
+    shares_of_ratio,
+)
+from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
+from glasshouse.tasks.padding import Rows
+from glasshouse.tokenizers import Tokenizer
+
+
+@dataclass(frozen=True)
+class WrittenTextScores(WrittenTexts):
+    """Texts with their references; and for each text the loss of its reference in nats, and its number of predictions."""
+
+    nats: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def predictions(self) -> float:
+        return max(self.counts.sum(), 1)
+
+    @property
+    def loss(self) -> float:
+        return float(self.nats.sum() / self.predictions)
+
+
+class WrittenTextTask(Task):
+    """Cross-entropy of each token of the text. Label smoothing applies in training only."""
+
+    metrics = Metrics(
+        [
+            BLEU,
+            CHRF,
+            EXACT,
+            per_token(PERPLEXITY).of(lambda scores: perplexity(scores.loss)),
+            per_token(LOSS).of(lambda scores: scores.loss, lambda scores: shares_of_ratio(scores.nats, scores.predictions)),
+            TRANSLATED,
+        ],
+        headline=("bleu", "chrf", "exact", "loss"),
+    )
+    # The training loss is not in the chart: with label smoothing its exponential is not a perplexity.
+    quality = QualityCurves(PERPLEXITY.title, {"validation": "validation.loss"}, exponential=True)
+    items = "pairs"
+
+    def __init__(self, context: int, smoothing: float) -> None:
+        self.context, self.smoothing, self.end = context, smoothing, 0
+
+    def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+        if tokenizer.end_of_text is None:
+            raise DataError(
+                "this tokenizer lacks the special token <|endoftext|>, which ends a text; train a tokenizer for this task "
+                "(leave out data.tokenizer_file)"
+            )
+        self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
+
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+        if not prepared.splits["train"].documents:
+            raise DataError(f"the training split has no {self.items}; use more rows, or hold out fewer")
+        self.set_vocabulary(prepared.tokenizer, prepared.labels)
+        return model
+
+    @abstractmethod
+    def example_lengths(self, shard: Shard) -> np.ndarray:
+        """A sort key, by which texts of similar length share a batch."""
+
+    @abstractmethod
+    def logits(self, model: Forward, batch: Batch) -> Tensor:
+        """The model's predictions of `batch["targets"]`."""
+
+    def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
+        return cross_entropy_sum(self.logits(model, batch).flatten(0, 1), batch["targets"].flatten(), self.smoothing)
+
+    def targets(self, inputs: Rows, texts: Shard, examples: np.ndarray, max_length: int) -> np.ndarray:
+        """The token after each token of the inputs, which end with the texts (N, L).
+
+        The end of a truncated text is not a target, so that the model does not learn to stop there.
+        """
+        targets_NL = np.full_like(inputs.tokens_NL, IGNORED)
+        targets_NL[:, :-1] = np.where(inputs.is_token_NL, inputs.tokens_NL, IGNORED)[:, 1:]
+        (complete,) = (padding.lengths_of(texts, examples) <= max_length).nonzero()
+        targets_NL[complete, inputs.lengths_N[complete] - 1] = self.end
+        return targets_NL
+
+    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
+        validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
+        return rounds * validation + (1 + settings.beams) * (validation + test)
+
+    def score(self, scoring: Scoring) -> WrittenTextScores:
+        shard = scoring.shard
+        nats, counts = np.zeros(shard.documents), np.zeros(shard.documents)
+        for index in scoring.batches(np.argsort(self.example_lengths(shard), kind="stable"), no_progress):
+            batch = scoring.on_device(self.scored_batch(shard, index))
+            losses = target_losses(self.logits(scoring.forward, batch).flatten(0, 1), batch["targets"].flatten())
+            nats[index] = losses.view(batch["targets"].shape).double().sum(1).cpu().numpy()
+            counts[index] = (batch["targets"] != IGNORED).sum(1).cpu().numpy()
+        if not scoring.final:
+            return WrittenTextScores(None, (), nats, counts)
+        examples = np.arange(shard.documents)
+        return WrittenTextScores(self.write(scoring, examples), self.references(shard), nats, counts)
+
+    def scored_batch(self, shard: Shard, examples: np.ndarray) -> Batch:
+        """A batch whose targets are the tokens of the texts."""
+        return self.batch(shard, 0, examples * 0, examples)
+
+    def write(self, scoring: Scoring, examples: np.ndarray) -> list[str]:
+        """The best text for each of these examples, by beam search."""
+        settings, texts = scoring.settings, dict[int, str]()
+        options = BeamOptions(settings.beams, settings.length_penalty, self.max_length)
+        for index in scoring.batches(self.writing_order(scoring.shard, examples)):
+            found = self.search_batch(scoring.model, scoring.shard, index, options)
+            texts |= zip(index.tolist(), map(self.best_text, found), strict=True)
+        return [texts[index] for index in examples.tolist()]
+
+    def written(self, model: nn.Module, shard: Shard, examples: np.ndarray, settings: EvaluationSpec) -> list[str]:
+        """The texts that an evaluation writes for these examples."""
+        with evaluation_mode(model):
+            return self.write(Scoring(model, shard, settings, True, no_progress, model), examples)
+
+    def best_text(self, hypotheses: Sequence[Hypothesis]) -> str:
+        return self.tokenizer.decode(hypotheses[0].tokens) if hypotheses else ""
+
+    @property
+    @abstractmethod
+    def max_length(self) -> int:
+        """The maximum length of a text in tokens, without special tokens."""
+
+    def writing_order(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
+        """The order in which texts are written, so that a batch needs little padding."""
+        return examples
+
+    @abstractmethod
+    def search_batch(
+        self, model: nn.Module, shard: Shard, examples: np.ndarray, options: BeamOptions
+    ) -> list[list[Hypothesis]]:
+        """The best texts for each of some examples, best first."""
+
+    @abstractmethod
+    def references(self, shard: Shard) -> Sequence[str]:
+        """The reference texts of a split."""
