@@ -1,8 +1,21 @@
 """Descriptions of metrics: recall of a class, names that no task declares, and headlines."""
 
+import math
+
 import pytest
 
-from glasshouse.metrics.metric import ACCURACY, EXAMPLES, LOSS, PERPLEXITY, RECALL, TOKENS, Metrics, per_token
+from glasshouse.metrics.metric import (
+    ACCURACY,
+    EXAMPLES,
+    LOSS,
+    PERPLEXITY,
+    RECALL,
+    TOKENS,
+    Metrics,
+    bits_per_byte,
+    per_token,
+    perplexity,
+)
 
 METRICS = Metrics([LOSS, ACCURACY, RECALL, EXAMPLES], headline=("accuracy", "loss"))
 
@@ -41,3 +54,13 @@ def test_headlines_are_the_measured_ones_in_their_order():
 def test_a_metric_per_token_depends_on_the_tokenizer():
     assert per_token(LOSS).per_token
     assert not LOSS.per_token
+
+
+def test_equally_likely_tokens_have_their_number_as_perplexity():
+    assert perplexity(math.log(50)) == pytest.approx(50)
+    assert bits_per_byte(10 * math.log(50), 20) == pytest.approx(math.log2(50) / 2)
+
+
+@pytest.mark.parametrize("loss", [1e4, math.inf])
+def test_a_huge_loss_has_a_finite_perplexity(loss):
+    assert math.isfinite(perplexity(loss))

@@ -12,27 +12,26 @@ from glasshouse import models
 from glasshouse.data import prepared_data
 from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 from glasshouse.specs.spec import DataSpec, EvaluationSpec, ModelSpec, Spec, TrainingSpec
-from glasshouse.tasks.class_weights import compute
-from glasshouse.tasks.classify import Classify
+from glasshouse.tasks.classify import Classify, class_weights
 from tests.refusals import refused
 
 
 def test_weights_have_a_mean_of_one_and_balanced_weights_are_those_of_scikit_learn():
     truth = np.array([0] * 50 + [1] * 8 + [2] * 2)
     counts = np.bincount(truth, minlength=4)
-    balanced = compute(["balanced"], ("a", "b", "c", "d"), counts)
+    balanced = class_weights(["balanced"], ("a", "b", "c", "d"), counts)
     assert balanced[:3] == pytest.approx(compute_class_weight("balanced", classes=np.arange(3), y=truth))
-    chosen = compute(["b=4", "c=0"], ("a", "b", "c", "d"), counts)
+    chosen = class_weights(["b=4", "c=0"], ("a", "b", "c", "d"), counts)
     assert (chosen * counts).sum() == pytest.approx(60)
     assert chosen[1] == pytest.approx(4 * chosen[0])
     assert chosen[2] == 0
     for words in (["b"], ["b=-1"], ["b=1", "b=2"]):
         with refused(SpecError, "b"):
-            compute(words, ("a", "b"), counts[:2])
+            class_weights(words, ("a", "b"), counts[:2])
     with refused(GlasshouseError, "'z'"):
-        compute(["z=1"], ("a", "b"), counts[:2])
+        class_weights(["z=1"], ("a", "b"), counts[:2])
     with refused(DataError):
-        compute(["a=0", "b=0"], ("a", "b"), counts[:2])
+        class_weights(["a=0", "b=0"], ("a", "b"), counts[:2])
 
 
 @pytest.fixture

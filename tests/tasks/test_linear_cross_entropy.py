@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import grad_and_value, vmap
 
-from glasshouse.tasks import linear_cross_entropy, logits_gradient_kernel
+from glasshouse.tasks import cross_entropy_kernels, linear_cross_entropy
 from glasshouse.tasks.base import IGNORED
 from glasshouse.training import precision
 from glasshouse.training.job import Job
@@ -120,7 +120,7 @@ def test_a_compiled_step_is_recorded_and_has_the_losses_of_a_plain_one(logits, c
 def test_an_8_bit_matrix_is_transposed_whatever_its_size():
     for shape in ((16, 16), (130, 300), (128, 256), (1, 500)):
         matrix = torch.randint(0, 100, shape, device="cuda", dtype=torch.uint8).view(torch.float8_e5m2)
-        assert torch.equal(logits_gradient_kernel.transposed(matrix).view(torch.uint8), matrix.view(torch.uint8).T)
+        assert torch.equal(cross_entropy_kernels.transposed(matrix).view(torch.uint8), matrix.view(torch.uint8).T)
 
 
 @needs_kernels

@@ -20,8 +20,7 @@ from glasshouse.inspection import (
 )
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.inspection.text_input import TextInput
-from glasshouse.metrics.metric import LOSS, PERPLEXITY
-from glasshouse.metrics.perplexity import perplexity
+from glasshouse.metrics.metric import LOSS, PERPLEXITY, perplexity
 from glasshouse.models import parameter_counts
 from glasshouse.pages import report_page
 from glasshouse.records import metric_log

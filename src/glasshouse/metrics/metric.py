@@ -12,6 +12,8 @@ import numpy as np
 
 from glasshouse.formatting import formatted
 
+# The exponent of a perplexity is limited, because exp overflows soon after. A loss this large is of a model that has failed.
+LARGEST_EXPONENT = 700.0
 # A number; or one for each class, by its name; or None if these scores do not give it.
 Value = float | Mapping[str, float] | None
 
@@ -72,8 +74,21 @@ def count(name: str, title: str, shown: bool = True) -> Metric:
     return Metric(name, title, "{:,.0f}", shown=shown)
 
 
+def perplexity(loss: float) -> float:
+    """exp(mean loss): the number of equally likely tokens that would be as hard to predict."""
+    return math.exp(min(loss, LARGEST_EXPONENT))
+
+
+def bits_per_byte(nats: float, size: int) -> float:
+    """Bits to encode one byte of the text, from the summed loss. Unlike perplexity it is comparable between tokenizers."""
+    return nats / math.log(2) / size
+
+
 LOSS = Metric("loss", "loss", "{:.4f}", "lower")
-PERPLEXITY = Metric("perplexity", "perplexity", "{:.2f}", "lower")
+# Of scores with the loss of each item.
+MEAN_LOSS = LOSS.mean_of(lambda scores: scores.loss)
+# Of scores with the mean loss of a token.
+PERPLEXITY = Metric("perplexity", "perplexity", "{:.2f}", "lower").of(lambda scores: perplexity(scores.loss))
 WORD_PERPLEXITY = Metric("word_perplexity", "perplexity per word", "{:.2f}", "lower")
 BITS_PER_BYTE = Metric("bits_per_byte", "bits per byte", "{:.4f}", "lower")
 ACCURACY = share("accuracy", "accuracy")
@@ -89,7 +104,7 @@ EXACT = share("exact", "exact match")
 TOKENS = count("tokens", "tokens")
 BYTES = count("bytes", "bytes", shown=False)
 WORDS = count("words", "words")
-EXAMPLES = count("examples", "examples")
+EXAMPLES = count("examples", "examples").of(lambda scores: len(scores.loss))
 UNKNOWN = share("unknown_share", "unknown tokens", better="")
 
 

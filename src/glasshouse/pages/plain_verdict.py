@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from glasshouse.formatting import MOST_DECIMALS, about, number
-from glasshouse.metrics.metric import Metric, Metrics
-from glasshouse.metrics.perplexity import LARGEST, perplexity
+from glasshouse.metrics.metric import LARGEST_EXPONENT, Metric, Metrics, perplexity
 from glasshouse.verdicts.verdict import BETTER, FEWEST_SEEDS, NO_DIFFERENCE, WORSE, Difference
 
 # From this ratio on, "3 times as high" is easier to read than "200 % higher".
@@ -52,7 +51,7 @@ class PlainMetric:
     def size(self, margin: float) -> str:
         """A difference in the unit of the change: "3.6 %" for a difference of losses, "2 points" for one of shares."""
         if self.exponential:
-            return f"{_two_digits(100 * math.expm1(min(margin, LARGEST)))} %"
+            return f"{_two_digits(100 * math.expm1(min(margin, LARGEST_EXPONENT)))} %"
         return f"{_two_digits(100 * margin)} points" if self.percentage else _two_digits(margin)
 
     def _shown(self, value: float) -> float:
@@ -66,7 +65,7 @@ def plain_metric(name: str, metrics: Metrics, largest_value: float = 0.0) -> Pla
     """
     split, _, metric = name.partition(".")
     declared = metrics.find(metric)
-    exponential = metric == "loss" and "perplexity" in metrics and largest_value < LARGEST / 10
+    exponential = metric == "loss" and "perplexity" in metrics and largest_value < LARGEST_EXPONENT / 10
     shown: Metric = metrics["perplexity"] if exponential else declared
     return PlainMetric(f"{split} {shown.title}", declared.higher_is_better, shown.unit == "percent", exponential)
 

@@ -40,7 +40,8 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
-from glasshouse.tasks.classify import Classify, padded
+from glasshouse.tasks.classify import Classify
+from glasshouse.tasks.text_inputs import TextInputs
 from glasshouse.tasks.translate import Translate
 from glasshouse.tasks.whole_text_task import WholeTextTask
 from glasshouse.tokenizers import Tokenizer
@@ -461,10 +462,12 @@ class Run:
 
     def _batches(self, texts: Sequence[str], batch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Padded batches of the texts as (tokens, lengths), on the device."""
+        inputs = TextInputs(self.spec.data.context)
+        inputs.set_tokenizer(self.tokenizer)
         for begin in range(0, len(texts), batch):
             ids = [self.tokenizer.encode(text, specials=False).tolist() for text in texts[begin : begin + batch]]
-            padded_texts = padded(ids, self.tokenizer.prefix_and_suffix, self.spec.data.context)
-            yield padded_texts["tokens"].to(self.device), padded_texts["lengths"].to(self.device)
+            padded = inputs.batch_of(ids)
+            yield padded["tokens"].to(self.device), padded["lengths"].to(self.device)
 
     def new_completion(self, prompt: str) -> Completion:
         """A completion of this prompt without any generated tokens yet."""

@@ -12,38 +12,73 @@ from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.classification import ACCURACY, EXAMPLES, MACRO_F1, MAJORITY, RECALL, PredictedClasses
-from glasshouse.metrics.metric import LOSS, Metrics
+from glasshouse.metrics.metric import MEAN_LOSS, Metrics
 from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.declared import settings_of
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
-from glasshouse.tasks import class_weights
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.whole_text_task import LabelTask, Prediction
 from glasshouse.tasks.wide_fit import WideFit
 
+BALANCED = "balanced"
 # Batch size for counting tokens.
 COUNTING_BATCH = 1024
 # What a run stores of each text besides its metrics: its class, the predicted class and its probability.
 TRUTH, PREDICTION, PROBABILITY = "truth", "prediction", "probability"
 
 
-def padded(texts: Sequence[Sequence[int]], prefix_and_suffix: tuple[list[int], list[int]], context: int) -> Batch:
-    """Whole texts, truncated to the context and padded at the end with token 0.
-
-    `prefix_and_suffix` are the tokens before and after each text. An empty text becomes a single token 0.
-    """
-    before, after = prefix_and_suffix
-    max_length = context - len(before) - len(after)
-    rows = [[*before, *text[:max_length], *after] or [0] for text in texts]
-    longest = max(map(len, rows))
-    tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
-    return {"tokens": tokens, "lengths": torch.tensor([len(row) for row in rows])}
-
-
 def sorted_probabilities(labels: Sequence[str], probabilities: Sequence[float]) -> dict[str, float]:
     """The probability of each class, the most probable first."""
     return dict(sorted(zip(labels, probabilities, strict=True), key=lambda pair: -pair[1]))
+
+
+def parse_class_weights(entries: Sequence[str]) -> dict[str, float]:
+    """The weight of each class that `training.class_weights` names; empty for balanced weights."""
+    if list(entries) == [BALANCED]:
+        return {}
+    weights: dict[str, float] = {}
+    for entry in entries:
+        name, equals, number = entry.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = -1.0
+        if not equals or not 0 <= weight < float("inf"):
+            raise SpecError(
+                f"training.class_weights has {entry!r}; write [balanced], or a class and a weight of 0 or more: [name=2]"
+            )
+        if name in weights:
+            raise SpecError(f"training.class_weights has two weights for {name!r}; write only one")
+        weights[name] = weight
+    return weights
+
+
+def class_weights(entries: Sequence[str], labels: Sequence[str], counts: np.ndarray) -> np.ndarray:
+    """The weight of each class; `counts` holds the number of its training examples.
+
+    The weights are scaled so that their mean over the training examples is one. The loss is then still a sum divided by the
+    number of examples, micro-batches add up exactly, and the same learning rate suits training with and without weights.
+    With balanced weights, every class that occurs has the same total weight: examples / (classes * count) per example.
+    Otherwise a class has the weight in `entries`, or 1.
+    """
+    named = parse_class_weights(entries)
+    if unknown := [name for name in named if name not in labels]:
+        raise DataError(
+            f"training.class_weights names {unknown[0]!r}, which is not a class of the data; choose among: "
+            f"{', '.join(labels)}"
+        )
+    if list(entries) == [BALANCED]:
+        weights = np.divide(1.0, counts, out=np.zeros(len(labels)), where=counts > 0)
+    else:
+        weights = np.array([named.get(name, 1.0) for name in labels])
+    total = float((weights * counts).sum())
+    if not total:
+        raise DataError(
+            "training.class_weights has the weight 0 for every class that occurs; give at least one a weight above 0"
+        )
+    return weights * counts.sum() / total
 
 
 @dataclass(frozen=True)
@@ -60,9 +95,7 @@ class Classify(LabelTask):
     Class weights apply to the training loss and to no metric.
     """
 
-    metrics = Metrics(
-        [ACCURACY, MAJORITY, MACRO_F1, LOSS.mean_of(lambda scores: scores.loss), EXAMPLES, RECALL], headline=("accuracy",)
-    )
+    metrics = Metrics([ACCURACY, MAJORITY, MACRO_F1, MEAN_LOSS, EXAMPLES, RECALL], headline=("accuracy",))
     recorded = (TRUTH, PREDICTION, PROBABILITY)
     criterion = "accuracy"
     quality = QualityCurves(ACCURACY.title, {"validation": "validation.accuracy"})
@@ -78,7 +111,7 @@ class Classify(LabelTask):
         self.weight_entries = weights
         self.weights: Tensor | None = None  # (classes); set by complete_model
         self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
-        class_weights.parse(weights)
+        parse_class_weights(weights)
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Classify":
@@ -91,7 +124,7 @@ class Classify(LabelTask):
             self.counts = self._count_tokens(train, prepared.tokenizer.vocabulary)
         if self.weight_entries:
             examples_per_class = np.bincount(train.labels, minlength=len(self.labels))
-            weights = class_weights.compute(self.weight_entries, self.labels, examples_per_class)
+            weights = class_weights(self.weight_entries, self.labels, examples_per_class)
             self.weights = torch.from_numpy(weights).float()
         if head.wide:
             weights_C = None if self.weights is None else self.weights.numpy()

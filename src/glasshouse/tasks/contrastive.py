@@ -17,6 +17,7 @@ from glasshouse.data.shards import Shard
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks.base import Batch, Scoring, Task, one_prediction_each
+from glasshouse.tasks.text_inputs import TextInputs
 from glasshouse.tokenizers import Tokenizer
 
 # Queries that are scored against all candidates of a split in one matrix product.
@@ -60,22 +61,16 @@ class PairTask(Task):
     items = "pairs"
 
     def __init__(self, context: int, rows: int) -> None:
-        self.context, self.rows = context, rows
-        self.prefix_and_suffix: tuple[list[int], list[int]] = ([], [])
+        self.context, self.rows, self.inputs = context, rows, TextInputs(context)
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        self.prefix_and_suffix = tokenizer.prefix_and_suffix
+        self.inputs.set_tokenizer(tokenizer)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (pairs := prepared.splits["train"].documents) < 2:
             raise DataError(f"the training split has {pairs} pairs, but a comparison needs two; use more rows")
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
-
-    @property
-    def max_length(self) -> int:
-        """The maximum length of a text in tokens, without special tokens."""
-        return self.context - sum(map(len, self.prefix_and_suffix))
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         return one_prediction_each(batches)

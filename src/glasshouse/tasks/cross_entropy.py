@@ -65,8 +65,20 @@ class _Sum(torch.autograd.Function):
         return _Sum.apply(*replicas_first(info, axes, *inputs)), (0, 0)
 
 
-class _Gradient(torch.autograd.Function):
-    """The gradient of `_Sum` with respect to the logits; `gradient` is that of its value. Has no second derivative."""
+class WithoutDerivative(torch.autograd.Function):
+    """A function that computes a gradient, and has no derivative of its own."""
+
+    @staticmethod
+    def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        return
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> Any:
+        raise NotImplementedError("the cross-entropy of training has no second derivative")
+
+
+class _Gradient(WithoutDerivative):
+    """The gradient of `_Sum` with respect to the logits; `gradient` is that of its value."""
 
     @staticmethod
     def forward(logits: Tensor, targets: Tensor, target_logs: Tensor, gradient: Tensor, smoothing: float) -> Tensor:
@@ -82,14 +94,6 @@ class _Gradient(torch.autograd.Function):
         target_gradients = (target_logs.expm1() + (smoothing - smooth_share)).to(result.dtype)
         result.scatter_(-1, index[..., None], target_gradients[..., None])
         return result.mul_(torch.where(scored, gradient[..., None], 0.0)[..., None])
-
-    @staticmethod
-    def setup_context(context: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        return
-
-    @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> Any:
-        raise NotImplementedError("the cross-entropy of training has no second derivative")
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.shards import Shard
-from glasshouse.metrics.metric import EXAMPLES, LOSS, Metric, Metrics, share
+from glasshouse.metrics.metric import EXAMPLES, MEAN_LOSS, Metric, Metrics, share
 from glasshouse.models.heads.pooled import PooledHead
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.spec import Spec
@@ -41,8 +41,8 @@ class Embed(PairTask):
             share("recall_at_1", "recall@1").mean_of(lambda scores: hits(scores.ranks, 1)),
             share("recall_at_10", "recall@10").mean_of(lambda scores: hits(scores.ranks, 10)),
             MRR.mean_of(lambda scores: (1 / (scores.ranks + 1.0)).double().numpy()),
-            LOSS.mean_of(lambda scores: scores.loss),
-            EXAMPLES.of(lambda scores: len(scores.loss)),
+            MEAN_LOSS,
+            EXAMPLES,
         ],
         headline=("recall_at_1", "recall_at_10", "mrr"),
     )
@@ -77,31 +77,18 @@ class Embed(PairTask):
 
     def truncated(self, shard: Shard) -> int:
         """The number of pairs of which a text is truncated."""
-        examples = np.arange(shard.documents)
-        return int(np.any([padding.lengths_of(side, examples) > self.max_length for side in _sides(shard)], axis=0).sum())
+        return int((_lengths(shard) > self.inputs.max_length).any(0).sum())
 
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
         """The number of tokens of both texts together."""
-        if not self.group_by_length:
-            return None
-        examples = np.arange(shard.documents)
-        return np.sum([padding.lengths_of(side, examples).clip(max=self.max_length) for side in _sides(shard)], axis=0)
+        return _lengths(shard).clip(max=self.inputs.max_length).sum(0) if self.group_by_length else None
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         batch: Batch = {}
         for name, side in zip(SIDES, _sides(shard), strict=True):
-            batch |= self._texts(name, side, examples)
+            batch |= {f"{name}_{key}": tensor for key, tensor in self.inputs.batch(side, examples).items()}
             batch[f"{name}_ids"] = contrastive.text_ids(side.texts(examples))
         return batch
-
-    def _texts(self, name: str, side: Shard, examples: np.ndarray) -> Batch:
-        """One text of some pairs, truncated and padded."""
-        before, after = (padding.repeated(tokens, len(examples)) for tokens in self.prefix_and_suffix)
-        rows = padding.joined(before, padding.texts_of(side, examples, self.max_length), after)
-        # A batch of empty texts has one column.
-        tokens_NL = rows.tokens_NL if rows.tokens_NL.size else np.zeros((len(examples), 1), np.int64)
-        lengths_N = rows.lengths_N.clip(min=1)
-        return {f"{name}_tokens": torch.from_numpy(tokens_NL), f"{name}_lengths": torch.from_numpy(lengths_N)}
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         sources, targets = (
@@ -115,13 +102,9 @@ class Embed(PairTask):
 
     def largest_batch(self, rows: int) -> Batch:
         return {
-            name: tensor
+            f"{side}_{name}": tensor
             for side in SIDES
-            for name, tensor in (
-                (f"{side}_tokens", torch.zeros(rows, self.context, dtype=torch.int64)),
-                (f"{side}_lengths", torch.full((rows,), self.context)),
-                (f"{side}_ids", torch.arange(rows)),
-            )
+            for name, tensor in {**self.inputs.largest_batch(rows), "ids": torch.arange(rows)}.items()
         }
 
     def ids(self, shard: Shard) -> tuple[Tensor, ...]:
@@ -140,8 +123,8 @@ class Embed(PairTask):
         order = padding.lengths_of(side, np.arange(side.documents)).argsort(kind="stable")
         vectors = []
         for index in scoring.batches(order, partial(_progress_of_half, scoring.progress, half)):
-            texts = scoring.on_device(self._texts("text", side, index))
-            vectors.append(F.normalize(scoring.forward(texts["text_tokens"], lengths=texts["text_lengths"]).float(), dim=-1))
+            texts = scoring.on_device(self.inputs.batch(side, index))
+            vectors.append(F.normalize(scoring.forward(texts["tokens"], lengths=texts["lengths"]).float(), dim=-1))
         return torch.cat(vectors)[torch.from_numpy(order.argsort()).to(vectors[0].device)]
 
     def example_command(self, run: str, text: str, second: str = "") -> str:
@@ -155,3 +138,8 @@ def _progress_of_half(progress: Progress, half: int, share: float) -> None:
 def _sides(shard: Shard) -> tuple[Shard, Shard]:
     """The sources and the targets of a split."""
     return shard, shard.target
+
+
+def _lengths(shard: Shard) -> np.ndarray:
+    """The lengths of both texts of every pair (2, N)."""
+    return np.array([padding.lengths_of(side, np.arange(shard.documents)) for side in _sides(shard)])

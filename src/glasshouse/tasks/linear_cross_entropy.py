@@ -5,7 +5,7 @@ products. There are two ways to save it:
 
 - Many predictions of a narrow model: `linear_cross_entropy_kernels` computes tiles of logits where they are used, three
   times in all, and stores none.
-- Otherwise the logits are stored, and `logits_gradient_kernel` replaces them by their gradient p - y in one pass. The
+- Otherwise the logits are stored, and `cross_entropy_kernels` replaces them by their gradient p - y in one pass. The
   gradient of the loss itself is a factor of the products of p - y with features and matrix, which are smaller.
 
 With `head.fp8` the factors of all three products with stored logits have 8 bits, and the gradients are computed at once.
@@ -26,10 +26,10 @@ from torch.autograd.function import once_differentiable
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.parts import fp8_products
 from glasshouse.parts.triton_installed import can_build
+from glasshouse.tasks import cross_entropy_kernels
 from glasshouse.tasks import linear_cross_entropy_kernels as kernels
-from glasshouse.tasks import logits_gradient_kernel
 from glasshouse.tasks.base import Forward
-from glasshouse.tasks.cross_entropy import replicas_first
+from glasshouse.tasks.cross_entropy import WithoutDerivative, replicas_first
 
 # The largest width whose tiles fit into a multiprocessor's shared memory.
 MAX_TILE_WIDTH = 128
@@ -64,7 +64,7 @@ def _kernels_work(width: int) -> bool:
     def call_every_kernel() -> None:
         features, matrix = (torch.zeros(1, 300, width, device="cuda", dtype=torch.bfloat16) for _ in range(2))
         targets = torch.zeros(1, 300, device="cuda", dtype=torch.int64)
-        logits_gradient_kernel.losses_and_gradients(features @ matrix.mT, targets, 0.0)
+        cross_entropy_kernels.losses_and_gradients(features @ matrix.mT, targets, 0.0)
         if width <= MAX_TILE_WIDTH:
             _, log_sums = kernels.losses(features, matrix, None, targets, 0.0)
             kernels.gradients(features, matrix, None, targets, log_sums, torch.ones(1, device="cuda"), 0.0)
@@ -116,7 +116,7 @@ class _Sum(torch.autograd.Function):
             logits = torch.matmul(features.bfloat16(), matrix.bfloat16().mT)
             if bias is not None:
                 logits += bias.unsqueeze(-2)
-            losses = logits_gradient_kernel.losses_and_gradients(logits, targets.contiguous(), smoothing)
+            losses = cross_entropy_kernels.losses_and_gradients(logits, targets.contiguous(), smoothing)
             return losses.sum(-1), logits
         losses, log_sums = kernels.losses(*_kernel_inputs(features, matrix, bias, targets), smoothing)
         return losses.sum(-1).reshape(targets.shape[:-1]), log_sums.reshape(targets.shape)
@@ -145,8 +145,8 @@ class _Sum(torch.autograd.Function):
         return _Sum.apply(*replicas_first(info, axes, *inputs)), (0, 0)
 
 
-class _Gradient(torch.autograd.Function):
-    """The gradients of `_Sum` with respect to its inputs; `gradient` is that of its value. Has no second derivative."""
+class _Gradient(WithoutDerivative):
+    """The gradients of `_Sum` with respect to its inputs; `gradient` is that of its value."""
 
     @staticmethod
     def forward(
@@ -167,14 +167,6 @@ class _Gradient(torch.autograd.Function):
         return by_features, by_matrix, None if bias is None else results[2].reshape(bias.shape).to(bias.dtype)
 
     @staticmethod
-    def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        return
-
-    @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> Any:
-        raise NotImplementedError("the cross-entropy of training has no second derivative")
-
-    @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[tuple[Any, ...], tuple[int | None, ...]]:
         gradients = _Gradient.apply(*replicas_first(info, axes, *inputs))
         return gradients, tuple(None if gradient is None else 0 for gradient in gradients)
@@ -186,12 +178,12 @@ class _Fp8Sum(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, features_ND: Tensor, matrix_VD: Tensor, targets_N: Tensor, smoothing: float) -> Tensor:
         (x, x_scale), (w, w_scale) = fp8_products.scaled_whole(features_ND), fp8_products.scaled_whole(matrix_VD)
-        transposed = logits_gradient_kernel.transposed
+        transposed = cross_entropy_kernels.transposed
         bf16 = torch.bfloat16
         logits = torch._scaled_mm(x, w.t(), x_scale, w_scale, out_dtype=bf16, use_fast_accum=True)
-        losses, gradient = logits_gradient_kernel.losses_and_fp8_gradients(logits, targets_N.contiguous(), smoothing)
+        losses, gradient = cross_entropy_kernels.losses_and_fp8_gradients(logits, targets_N.contiguous(), smoothing)
         del logits
-        unit = torch.full_like(x_scale, 1 / logits_gradient_kernel.FP8_SCALE)
+        unit = torch.full_like(x_scale, 1 / cross_entropy_kernels.FP8_SCALE)
         by_features = torch._scaled_mm(gradient, transposed(w).t(), unit, w_scale, out_dtype=bf16)
         by_matrix = torch._scaled_mm(transposed(gradient), transposed(x).t(), unit, x_scale, out_dtype=bf16)
         context.save_for_backward(by_features, by_matrix)

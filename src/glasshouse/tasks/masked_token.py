@@ -16,16 +16,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.data.batches import Seed, hash64
-from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import ACCURACY, LOSS, PERPLEXITY, TOKENS, Metrics, per_token
-from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.specs.spec import EvaluationSpec, Spec
 from glasshouse.tasks import text_windows
-from glasshouse.tasks.base import IGNORED, Batch, Forward, Progress, Scoring, Task, shares_of_ratio
+from glasshouse.tasks.base import IGNORED, Batch, Forward, Progress, Scoring, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
+from glasshouse.tasks.text_windows import WindowTask
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import MASK
 
@@ -51,7 +50,7 @@ class WindowScores:
         return float(self.nats.sum()) / self.total
 
 
-class MaskedToken(Task):
+class MaskedToken(WindowTask):
     """Cross-entropy of each hidden token."""
 
     metrics = Metrics(
@@ -60,7 +59,7 @@ class MaskedToken(Task):
                 lambda scores: scores.correct.sum() / scores.total,
                 lambda scores: shares_of_ratio(scores.correct, scores.total),
             ),
-            per_token(PERPLEXITY).of(lambda scores: perplexity(scores.loss)),
+            per_token(PERPLEXITY),
             per_token(LOSS).of(lambda scores: scores.loss, lambda scores: shares_of_ratio(scores.nats, scores.total)),
             TOKENS.of(lambda scores: scores.total),
         ],
@@ -68,7 +67,6 @@ class MaskedToken(Task):
     )
     specials = (MASK,)
     reads = ("evaluation.tokens",)
-    items = "windows of text"
     heads = (MaskedTokenHead,)
     needs = (
         "masked tokens; choose model.kind=encoder (or recurrent with model.bidirectional=true) and "
@@ -90,18 +88,6 @@ class MaskedToken(Task):
                 "a file with <|mask|> among its special tokens"
             )
         self.mask, self.vocabulary = tokenizer.mask, tokenizer.vocabulary
-
-    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        if (count := prepared.splits["train"].tokens_count) < self.context:
-            raise DataError(
-                f"the training text has {count} tokens, too few for one window of data.context={self.context}; "
-                "use more text or a shorter context"
-            )
-        self.set_vocabulary(prepared.tokenizer, prepared.labels)
-        return model
-
-    def example_count(self, shard: Shard) -> int:
-        return text_windows.count(shard, self.context)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         return self._mask_tokens(
@@ -151,8 +137,7 @@ class MaskedToken(Task):
         return np.arange(0, max(limit - length, 0) + 1, length)
 
     def score(self, scoring: Scoring) -> WindowScores:
-        shard, settings = scoring.shard, scoring.settings
-        limit = shard.tokens_count if scoring.final else min(settings.tokens or shard.tokens_count, shard.tokens_count)
+        shard, limit = scoring.shard, text_windows.scored_tokens(scoring)
         draws = MASK_DRAWS if scoring.final else 1
         length, starts = min(self.context, shard.tokens_count), self._window_starts(shard, limit)
         sums = np.zeros((3, len(starts)))

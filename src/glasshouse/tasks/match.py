@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.metrics.metric import EXAMPLES, LOSS, Metrics, share
+from glasshouse.metrics.metric import EXAMPLES, MEAN_LOSS, Metrics, share
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
@@ -21,7 +21,6 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import contrastive
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
-from glasshouse.tasks.classify import padded
 from glasshouse.tasks.contrastive import PairTask, hits, symmetric_losses, text_ids
 
 
@@ -50,8 +49,8 @@ class Match(PairTask):
             share("recall_1", "recall@1 both ways").mean_of(
                 lambda scores: (hits(scores.ranks, 1) + hits(scores.ranks_back, 1)) / 2
             ),
-            LOSS.mean_of(lambda scores: scores.loss),
-            EXAMPLES.of(lambda scores: len(scores.loss)),
+            MEAN_LOSS,
+            EXAMPLES,
         ],
         headline=("retrieval_1", "picture_to_text_1"),
     )
@@ -81,11 +80,10 @@ class Match(PairTask):
         return model
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        texts = shard.texts(examples)
         return {
-            **padded(texts, self.prefix_and_suffix, self.context),
+            **self.inputs.batch(shard, examples),
             "pictures": normalise_pictures(shard.pictures[examples]),
-            "captions": text_ids(texts),
+            "captions": text_ids(shard.texts(examples)),
         }
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
@@ -94,8 +92,7 @@ class Match(PairTask):
 
     def largest_batch(self, rows: int) -> Batch:
         return {
-            "tokens": torch.zeros(rows, self.context, dtype=torch.int64),
-            "lengths": torch.full((rows,), self.context),
+            **self.inputs.largest_batch(rows),
             "pictures": torch.zeros(rows, 3, self.size, self.size),
             "captions": torch.zeros(rows, dtype=torch.int64),
         }
@@ -120,7 +117,7 @@ class Match(PairTask):
         return f"glasshouse prompt {run}"
 
     def truncated(self, shard: Shard) -> int:
-        return int((np.diff(shard.starts) - (shard.separator is not None) > self.max_length).sum()) if shard.documents else 0
+        return self.inputs.truncated(shard)
 
 
 def check_size(model: ModelSpec, size: int) -> None:

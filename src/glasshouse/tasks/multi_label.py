@@ -16,7 +16,7 @@ from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics import label_counts
 from glasshouse.metrics.label_counts import LabelCounts
-from glasshouse.metrics.metric import EXACT, EXAMPLES, F1, LOSS, MACRO_F1, MICRO_F1, Metrics
+from glasshouse.metrics.metric import EXACT, EXAMPLES, F1, MACRO_F1, MEAN_LOSS, MICRO_F1, Metrics
 from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
@@ -53,8 +53,8 @@ class MultiLabel(LabelTask):
             MICRO_F1.of(lambda scores: scores.counts.total().f1[0]),
             MACRO_F1.of(lambda scores: scores.counts.macro_f1()),
             EXACT.mean_of(lambda scores: (scores.truth == scores.predicted).all(1).astype(float)),
-            LOSS.mean_of(lambda scores: scores.loss),
-            EXAMPLES.of(lambda scores: len(scores.truth)),
+            MEAN_LOSS,
+            EXAMPLES,
             F1.of(lambda scores: scores.counts.by_name(scores.counts.f1)),
         ],
         headline=("micro_f1", "exact"),

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from glasshouse.data.batch_stages import LARGEST_DIVISOR
 from glasshouse.data.batches import Seed
-from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import (
     BITS_PER_BYTE,
@@ -30,25 +29,26 @@ from glasshouse.metrics.metric import (
     UNKNOWN,
     WORD_PERPLEXITY,
     Metrics,
+    bits_per_byte,
     per_token,
+    perplexity,
 )
-from glasshouse.metrics.perplexity import bits_per_byte, perplexity
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.specs.spec import EvaluationSpec, Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import (
     Batch,
     Forward,
     Progress,
     Scoring,
-    Task,
     evaluation_mode,
     no_progress,
     shares_of_ratio,
 )
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
+from glasshouse.tasks.text_windows import WindowTask
 
 # Predictions in an item: a window of text that depends neither on the context nor on the stride, so that models with
 # different contexts have the same items.
@@ -84,13 +84,13 @@ class TokenScores:
         return np.add.reduceat(self.losses, np.arange(0, len(self.losses), ITEM_TOKENS))
 
 
-class NextToken(Task):
+class NextToken(WindowTask):
     """Cross-entropy of each next token. Label smoothing applies in training only."""
 
     metrics = Metrics(
         [
             per_token(LOSS).of(lambda scores: scores.loss, lambda scores: shares_of_ratio(scores.by_window, scores.count)),
-            per_token(PERPLEXITY).of(lambda scores: perplexity(scores.loss)),
+            per_token(PERPLEXITY),
             WORD_PERPLEXITY.of(
                 lambda scores: perplexity(scores.nats / max(scores.whole.words, 1)) if scores.whole else None
             ),
@@ -108,7 +108,7 @@ class NextToken(Task):
     )
     fused_loss = True
     reads = ("training.label_smoothing", "training.window_warmup", "evaluation.tokens", "evaluation.stride")
-    items = "windows of text"
+    extra = 1
     heads = (NextTokenHead,)
     needs = (
         "the next token; choose model.kind=decoder or recurrent (or encoder with model.causal=true) and "
@@ -136,17 +136,6 @@ class NextToken(Task):
                 "model.head.future_tokens",
                 count,
             )
-
-    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        if (count := prepared.splits["train"].tokens_count) <= self.context:
-            raise DataError(
-                f"the training text has {count} tokens, too few for one window of data.context={self.context} plus one "
-                "token; use more text or a shorter context"
-            )
-        return model
-
-    def example_count(self, shard: Shard) -> int:
-        return text_windows.count(shard, self.context)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         tensor = torch.from_numpy(text_windows.read(shard, self.context, 1, seed, epochs, examples))
@@ -184,8 +173,7 @@ class NextToken(Task):
         return rounds * per_round + (validation + test) * self.context // stride
 
     def score(self, scoring: Scoring) -> TokenScores:
-        shard, settings = scoring.shard, scoring.settings
-        limit = shard.tokens_count if scoring.final else min(settings.tokens or shard.tokens_count, shard.tokens_count)
+        shard, settings, limit = scoring.shard, scoring.settings, text_windows.scored_tokens(scoring)
         stride = self._final_stride(settings) if scoring.final else self.context
         losses, scored = self.token_losses(
             scoring.model,

@@ -11,7 +11,7 @@ from torch import Tensor
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.metrics.metric import EXAMPLES, LOSS, Metrics
+from glasshouse.metrics.metric import EXAMPLES, MEAN_LOSS, Metrics
 from glasshouse.metrics.regression import MAE, R2, RMSE, SPEARMAN, PredictedNumbers
 from glasshouse.models.heads.regressor import RegressorHead
 from glasshouse.specs.declared import settings_of
@@ -42,8 +42,8 @@ class Regress(WholeTextTask):
             MAE,
             R2,
             SPEARMAN,
-            LOSS.mean_of(lambda scores: scores.loss),
-            EXAMPLES.of(lambda scores: len(scores.truth)),
+            MEAN_LOSS,
+            EXAMPLES,
         ],
         headline=("rmse", "r2"),
     )

@@ -1,10 +1,40 @@
 """Windows: a long text split into examples of one length. Each epoch shifts the windows, so no token is always first."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from glasshouse.data.batches import Seed, hash64, hash_of_integers
+from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.tasks.base import Batch
+from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import ModelSpec
+from glasshouse.tasks.base import Batch, Scoring, Task
+
+
+class WindowTask(Task):
+    """A task whose examples are windows of `context` tokens. `extra` tokens after a window belong to it."""
+
+    extra: ClassVar[int] = 0
+    items = "windows of text"
+
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+        if (count := prepared.splits["train"].tokens_count) < self.context + self.extra:
+            raise DataError(
+                f"the training text has {count} tokens, too few for one window of data.context={self.context}"
+                f"{' plus one token' if self.extra else ''}; use more text or a shorter context"
+            )
+        self.set_vocabulary(prepared.tokenizer, prepared.labels)
+        return model
+
+    def example_count(self, shard: Shard) -> int:
+        return count(shard, self.context)
+
+
+def scored_tokens(scoring: Scoring) -> int:
+    """The number of tokens at the beginning of a split that an evaluation reads."""
+    count, limit = scoring.shard.tokens_count, scoring.settings.tokens
+    return count if scoring.final or not limit else min(limit, count)
 
 
 def count(shard: Shard, length: int) -> int:

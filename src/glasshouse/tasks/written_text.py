@@ -17,7 +17,6 @@ from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis
 from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics, per_token
-from glasshouse.metrics.perplexity import perplexity
 from glasshouse.metrics.translation import BLEU, CHRF, EXACT, TRANSLATED, WrittenTexts
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec
@@ -62,7 +61,7 @@ class WrittenTextTask(Task):
             BLEU,
             CHRF,
             EXACT,
-            per_token(PERPLEXITY).of(lambda scores: perplexity(scores.loss)),
+            per_token(PERPLEXITY),
             per_token(LOSS).of(lambda scores: scores.loss, lambda scores: shares_of_ratio(scores.nats, scores.predictions)),
             TRANSLATED,
         ],

@@ -5,7 +5,7 @@ import numpy as np
 from glasshouse.baselines.kneser_ney import NGramModel
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
-from glasshouse.metrics.perplexity import bits_per_byte, perplexity
+from glasshouse.metrics.metric import bits_per_byte, perplexity
 from glasshouse.runs.run import Run
 
 NAMES = {1: "unigram", 2: "bigram", 3: "trigram"}
