@@ -11,8 +11,8 @@ This page is generated from the code (`make pages`); a test checks that it is cu
 the tables below. Any field can be changed on the command line by its dotted name:
 `glasshouse train demo-lm model.position=alibi training.steps=500`. `glasshouse recipes NAME` shows the fields of a recipe.
 
-Fields that only some tasks read are marked; other tasks refuse them. A task, a part, a head or a kind of model can declare
-settings of its own. They are fields of the same table, and exist only if that task or part is chosen.
+A task, a part, a head or a kind of model can declare settings of its own. They are fields of the same table, and exist only
+if that task or part is chosen; others refuse them.
 """
 ABOUT = {
     "data": "The text (or pairs, labels, pictures) and how it becomes tokens.",
@@ -34,12 +34,10 @@ In overrides, these names stand for a field, as in `glasshouse train demo-lm lr=
 def page() -> str:
     """The whole page."""
     lines = [HEAD, "## `task`", "", f"What the model is trained to do: {_words(catalogue.names('task'))}.", ""]
-    readers = {word: catalogue.find("task", word).reads for word in catalogue.names("task")}
     for section, cls in SECTIONS.items():
         lines += [f"## `[{section}]`", "", ABOUT[section], "", "| field | meaning | default |", "|---|---|---|"]
         for name, field in spec_fields.fields(cls).items():
-            tasks = [word for word, reads in readers.items() if f"{section}.{name}" in reads]
-            lines.append(_row(f"{section}.{name}", field, f" (task {_words(tasks)})" if tasks else ""))
+            lines.append(f"| `{section}.{name}` | {_meaning(field)} | {_default(field)} |")
         lines.append("")
         declarations = declared.declarations(section)
         if declarations:
@@ -57,10 +55,6 @@ def _own_rows(name: str, owners: list[tuple[str, SpecField]]) -> list[str]:
     for owner, field in owners:
         meanings.setdefault((_meaning(field), _default(field)), []).append(f"`{owner}`")
     return [f"| `{name}` | {', '.join(of)} | {about} | {default} |" for (about, default), of in meanings.items()]
-
-
-def _row(name: str, field: SpecField, tasks: str) -> str:
-    return f"| `{name}` | {_meaning(field)}{tasks} | {_default(field)} |"
 
 
 def _meaning(field: SpecField) -> str:

@@ -23,7 +23,7 @@ def test_a_warmup_takes_a_quarter_and_then_a_half():
         Stage(4, 4, 4, sequences_before=8),
         Stage(8, 12, 8, sequences_before=24),
     ]
-    assert [(stage.first, stage.batch, stage.pieces) for stage in stages(20, batch=8, window_warmup=0.5)] == [
+    assert [(stage.first, stage.batch, stage.pieces) for stage in stages(20, batch=8, own={"window_warmup": 0.5})] == [
         (0, 8, 4),
         (5, 8, 2),
         (10, 8, 1),
@@ -31,7 +31,7 @@ def test_a_warmup_takes_a_quarter_and_then_a_half():
 
 
 def test_two_warmups_have_stages_together():
-    found = stages(20, batch=8, batch_warmup=0.4, window_warmup=1.0)
+    found = stages(20, batch=8, batch_warmup=0.4, own={"window_warmup": 1.0})
     assert [(stage.first, stage.steps, stage.batch, stage.pieces) for stage in found] == [
         (0, 4, 2, 4),
         (4, 4, 4, 4),
@@ -42,7 +42,7 @@ def test_two_warmups_have_stages_together():
 
 @given(st.integers(1, 200), st.floats(0, 1), st.floats(0, 1))
 def test_stages_cover_all_steps(steps, batch_warmup, window_warmup):
-    training = TrainingSpec(batch=12, batch_warmup=batch_warmup, window_warmup=window_warmup)
+    training = TrainingSpec(batch=12, batch_warmup=batch_warmup, own={"window_warmup": window_warmup})
     found = batch_stages.stages_of(training, steps)
     assert sum(stage.steps for stage in found) == steps
     total = 0

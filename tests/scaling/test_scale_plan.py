@@ -66,7 +66,8 @@ def test_impossible_plans_are_refused(job, budgets, options, code):
 
 @pytest.mark.parametrize("field", ["batch_warmup", "window_warmup", "tied_until"])
 def test_runs_that_branch_have_no_settings_that_are_shares_of_their_steps(job, field):
-    training = replace(job.spec.training, schedule=scale_plan.BRANCHING, **{field: 0.5})
+    changes = {"own": {field: 0.5}} if field == "window_warmup" else {field: 0.5}
+    training = replace(job.spec.training, schedule=scale_plan.BRANCHING, **changes)
     with pytest.raises(GlasshouseError) as caught:
         scale_plan.make_plan(WORDS, replace(job, spec=replace(job.spec, training=training)), [1e10, 4e10])
     assert isinstance(caught.value, SpecError)

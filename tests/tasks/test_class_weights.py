@@ -45,7 +45,7 @@ def prepared(tmp_path):
 def test_weights_change_the_training_loss_and_no_metric(prepared):
     data, prepared_rows = prepared
     plain, weighted = (
-        Classify.from_spec(replace(Spec(), data=data, training=TrainingSpec(class_weights=weights)))
+        Classify.from_spec(replace(Spec(), data=data, training=TrainingSpec(own={"class_weights": weights})))
         for weights in ((), ("balanced",))
     )
     spec = ModelSpec(kind="encoder", width=8, layers=1, heads=1)
@@ -77,7 +77,7 @@ def test_weights_can_be_set_by_an_override_and_bad_ones_are_refused(tmp_path):
     }
     changes = ("training.epochs=1", "training.threads=1", "training.precision=fp32")
     run = glasshouse.train("classifier", *changes, "training.class_weights=[rare=3]", name="x", device="cpu", **small)
-    assert run.spec.training.class_weights == ("rare=3",)
+    assert run.spec.training.own["class_weights"] == ("rare=3",)
     with refused(GlasshouseError, "'odd'"):
         glasshouse.train("classifier", *changes, "training.class_weights=[odd=3]", name="y", device="cpu", **small)
     with refused(SpecError, "training.class_weights", "'even'"):

@@ -81,7 +81,7 @@ def test_both_kinds_of_model_learn_to_describe_the_users_pictures(recipe, pictur
     one_by_one = [
         task.describe_pictures(run.model, train.pictures[index : index + 1], run.spec.evaluation)[0] for index in range(5)
     ]
-    together = task.describe_pictures(run.model, train.pictures[:5], replace(run.spec.evaluation, beams=1))
+    together = task.describe_pictures(run.model, train.pictures[:5], replace(run.spec.evaluation, own={"beams": 1}))
     assert one_by_one == together
 
 

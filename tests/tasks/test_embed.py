@@ -45,7 +45,7 @@ def pairs(tmp_path: Path) -> Path:
 
 def prepared_task(pairs: Path, group_by_length: bool = False) -> tuple[Embed, prepared_data.PreparedData]:
     data = DataSpec(files=(str(pairs),), tokenizer="words", vocabulary=40, context=12, validation=0.2, test=0.0)
-    training = TrainingSpec(batch=8, own={"temperature": 0.1}, group_by_length=group_by_length)
+    training = TrainingSpec(batch=8, own={"temperature": 0.1, "group_by_length": group_by_length})
     task = Embed.from_spec(replace(Spec(task="embed"), data=data, training=training))
     prepared = prepared_data.prepare(data, columns=task.columns)
     task.set_vocabulary(prepared.tokenizer, ())

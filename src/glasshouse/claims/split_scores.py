@@ -28,7 +28,7 @@ QUICK = ("training.precision=fp32", "training.threads=1", "model.layers=1")
 def score_arm(bench: Bench, study: StudyResults, arm: str, split: str, **evaluation: Any) -> ByMetric:
     """Metric -> seed -> value of an arm's runs on a split, by the task's full evaluation.
 
-    Keyword arguments change fields of the spec's evaluation section, such as `stride=32`.
+    Keyword arguments change the settings of the task in the spec's evaluation section, such as `stride=32`.
     """
     changes = "".join(f"-{name}-{value}" for name, value in evaluation.items())
     name = f"{split}{changes}"
@@ -38,7 +38,7 @@ def score_arm(bench: Bench, study: StudyResults, arm: str, split: str, **evaluat
 def score_model(run: Run, model: nn.Module, split: str, **evaluation: Any) -> dict[str, float]:
     """The task's metrics of a model on a split of the run's data. The model is the run's own or derived from it."""
     prepared = prepared_data.prepare(run.spec.data, run.tokenizer, columns=run.task.columns)
-    settings = replace(run.spec.evaluation, **evaluation)
+    settings = replace(run.spec.evaluation, own={**run.spec.evaluation.own, **evaluation})
     with evaluation_precision(run):
         return run.task.evaluate(model, prepared.splits[split], settings).metrics
 

@@ -52,13 +52,14 @@ def constant(batch: int) -> BatchStages:
 
 
 def stages_of(training: TrainingSpec, steps: int) -> BatchStages:
-    ends = {round(share * steps * part) for share in (training.batch_warmup, training.window_warmup) for part in (0.5, 1.0)}
+    window_warmup = training.own.get("window_warmup", 0.0)
+    ends = {round(share * steps * part) for share in (training.batch_warmup, window_warmup) for part in (0.5, 1.0)}
     firsts = sorted({0} | {end for end in ends if end < steps})
     stages: list[Stage] = []
     sequences = 0
     for first, end in zip(firsts, [*firsts[1:], steps], strict=True):
         batch = training.batch // _divisor(training.batch_warmup, first, steps)
-        stages.append(Stage(first, end - first, batch, _divisor(training.window_warmup, first, steps), sequences))
+        stages.append(Stage(first, end - first, batch, _divisor(window_warmup, first, steps), sequences))
         sequences += (end - first) * batch
     return BatchStages(stages)
 

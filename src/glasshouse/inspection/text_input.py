@@ -12,7 +12,6 @@ from torch import Tensor
 
 from glasshouse import formatting
 from glasshouse.generation import text_stream
-from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.inspection import image_retrieval
 from glasshouse.inspection.example_batches import refuse_pictures
 from glasshouse.models.dual_encoder import DualEncoder
@@ -89,9 +88,7 @@ class TextInput:
         if isinstance(text, str):
             check_length(self.run, len(source), task.max_lengths[0])
         source = source[: task.max_lengths[0]]
-        settings = self.run.spec.evaluation
-        options = BeamOptions(settings.beams, settings.length_penalty, task.max_lengths[1])
-        hypotheses = task.search(self.model, [source], options)[0]
+        hypotheses = task.search(self.model, [source], task.beam_options(self.run.spec.evaluation))[0]
         target = list(hypotheses[0].tokens) if hypotheses else []
         self.generated = [*target, task.end] if not hypotheses or hypotheses[0].ended else target
         if task.decoder_only:

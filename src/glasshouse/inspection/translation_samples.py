@@ -43,7 +43,7 @@ def collect(run: Run, map_tokens: int) -> TranslationSamples:
     pairs, summary, notes = _held_out_pairs(run, task)
     metric_signatures = tuple((task.metrics[metric].title, signature) for metric, signature in signatures().items())
     translations = Translations(tuple(translated_prompts), pairs, summary, metric_signatures if pairs else ())
-    if run.spec.evaluation.word_by_word:
+    if task.word_by_word(run.spec.evaluation):
         notes = (
             *notes,
             "BLEU counts n-grams of up to four words, so it is 0 for single words; it is left out of the metrics above",
@@ -99,7 +99,7 @@ def _translate_shard(run: Run, task: Translate, shard: Shard) -> list[Translated
 
 def _attention_map(run: Run, task: Translate, texts: Iterable[str], most_tokens: int) -> AttentionMap | None:
     """The map of the longest text that is short enough to read, or of the longest word if the run translates by words."""
-    by_word = run.spec.evaluation.word_by_word
+    by_word = task.word_by_word(run.spec.evaluation)
     sources = [word for text in texts for word in (text.split() if by_word else [text])]
     encoded = [run.tokenizer.encode(source, specials=False) for source in dict.fromkeys(sources)]
     limit = most_tokens // 2 if task.decoder_only else most_tokens

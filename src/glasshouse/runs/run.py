@@ -22,7 +22,6 @@ from glasshouse.data import document_columns, prepared_data, shards
 from glasshouse.data.documents import Source
 from glasshouse.generation import json_schema as json_schemas
 from glasshouse.generation import regular_language, text_stream
-from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import Completion, TextPiece
 from glasshouse.generation.token_constraint import TokenConstraint
@@ -393,7 +392,7 @@ class Run:
             raise GlasshouseError(
                 f"{self.name} is not a translator: its task is {self.spec.task!r}; use a run with task 'translate'"
             )
-        if settings.word_by_word if word_by_word is None else word_by_word:
+        if task.word_by_word(settings) if word_by_word is None else word_by_word:
             if n_best > 1:
                 raise GlasshouseError(
                     "needs whole texts, but this run translates word by word; leave it out, or choose word_by_word=False "
@@ -404,12 +403,12 @@ class Run:
             words = sorted({word for text in texts for word in text.split()})
             by_word = dict(zip(words, self.translate(words, beams, length_penalty, 1, False, batch, progress), strict=True))
             return [[Translation.joined([by_word[word][0] for word in text.split()])] for text in texts]
-        count = beams or max(settings.beams, n_best)
+        usual = task.beam_options(settings)
+        count = beams or max(usual.count, n_best)
         if not 1 <= n_best <= count:
             raise GlasshouseError(f"is impossible with beams={count}; choose 1 to {count}", "n_best", n_best)
-        options = BeamOptions(
-            count, settings.length_penalty if length_penalty is None else length_penalty, task.max_lengths[1]
-        )
+        penalty = usual.length_penalty if length_penalty is None else length_penalty
+        options = replace(usual, count=count, length_penalty=penalty)
         sources = [self.tokenizer.encode(text, specials=False).tolist() for text in texts]
         order = sorted(range(len(texts)), key=lambda index: len(sources[index]))
         translations: list[list[Translation]] = [[] for _ in texts]

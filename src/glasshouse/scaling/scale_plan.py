@@ -266,7 +266,7 @@ def _shapes_by_budget(
 def _refuse_shares_of_steps(training: TrainingSpec) -> None:
     """Runs that branch from a shorter run have its first steps, so that these must not depend on the number of steps."""
     for field in ("batch_warmup", "window_warmup", "tied_until"):
-        if share := getattr(training, field):
+        if share := {**vars(training), **training.own}.get(field):
             raise SpecError(
                 f"training.{field}={share:g} is a share of the steps, but with training.schedule={BRANCHING!r} longer runs "
                 f"branch from shorter ones; choose training.{field}=0 or training.schedule=cosine"

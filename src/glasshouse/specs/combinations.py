@@ -5,9 +5,9 @@ These are the rules that can be checked without torch. `models.build` checks whe
 
 from itertools import islice
 
-from glasshouse.specs import catalogue, spec_fields
+from glasshouse.specs import catalogue
 from glasshouse.specs.errors import NoDataNamed, SpecError
-from glasshouse.specs.spec import SECTIONS, Spec
+from glasshouse.specs.spec import Spec
 
 
 def check(spec: Spec) -> None:
@@ -60,7 +60,7 @@ def check(spec: Spec) -> None:
             + f"; choose a multiple of {training.processes * training.gradient_accumulation}, because every process takes "
             "equally many rows"
         )
-    _check_warmups(spec)
+    _check_batch_warmup(spec)
     if training.tied_until:
         _check_tied_output(spec)
     if training.processes > 1 and training.freeze == "gradual":
@@ -82,18 +82,11 @@ def check(spec: Spec) -> None:
             "training.lora_rank",
             training.lora_rank,
         )
-    _refuse_unread_fields(spec)
-    if spec.evaluation.stride > data.context:
-        raise SpecError(
-            f"is more than data.context={data.context}; a window cannot score more tokens than it holds, so choose a "
-            "smaller stride",
-            "evaluation.stride",
-            spec.evaluation.stride,
-        )
+    catalogue.find("task", spec.task, "task").check_spec(spec)
 
 
-def _check_warmups(spec: Spec) -> None:
-    """A warm-up begins with a quarter of the batch, or with quarters of the context."""
+def _check_batch_warmup(spec: Spec) -> None:
+    """A warm-up begins with a quarter of the batch."""
     training, unit = spec.training, 4 * spec.training.processes * spec.training.gradient_accumulation
     if training.batch_warmup and training.batch % unit:
         raise SpecError(
@@ -101,18 +94,6 @@ def _check_warmups(spec: Spec) -> None:
             f"every process and micro-batch; choose a multiple of {unit}",
             "training.batch_warmup",
             training.batch_warmup,
-        )
-    if training.batch_warmup and training.group_by_length:
-        raise SpecError(
-            f"needs batches of one size, but training.batch_warmup={training.batch_warmup:g} changes it; choose one of them",
-            "training.group_by_length",
-            True,
-        )
-    if training.window_warmup and spec.data.context % 4:
-        raise SpecError(
-            (f"begins with quarters of the context, and data.context={spec.data.context} has none; choose a multiple of 4"),
-            "training.window_warmup",
-            training.window_warmup,
         )
 
 
@@ -136,13 +117,3 @@ def _check_tied_output(spec: Spec) -> None:
                 f"{what} keeps the output matrix equal to the embedding, but training.{field}={getattr(training, field)!r} "
                 f"makes their values or their updates differ; choose training.{field}={without} or training.tied_until=0"
             )
-
-
-def _refuse_unread_fields(spec: Spec) -> None:
-    """Refuse a changed field that this task does not read, so that the user does not believe it had an effect."""
-    for section, cls in SECTIONS.items():
-        for name, (_, rule, default) in spec_fields.fields(cls).items():
-            if not rule.task_specific or (value := getattr(getattr(spec, section), name)) == default:
-                continue
-            if f"{section}.{name}" not in catalogue.find("task", spec.task, "task").reads:
-                raise SpecError(f"{section}.{name}={value!r} has no effect in task={spec.task!r}; remove it")

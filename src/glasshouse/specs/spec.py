@@ -162,14 +162,6 @@ class TrainingSpec:
         maximum=1,
         rare=True,
     )
-    window_warmup: float = setting(
-        0.0,
-        "share of the steps in which windows of text are split: first into four sequences, then into two",
-        minimum=0,
-        maximum=1,
-        task_specific=True,
-        rare=True,
-    )
     gradient_accumulation: int = setting(
         1,
         "number of micro-batches that a batch is split into, to save memory; the loss is the same",
@@ -195,24 +187,6 @@ class TrainingSpec:
     )
     weight_decay: float = setting(0.1, "weight decay of matrices; biases and gains are not decayed", minimum=0)
     clip: float = setting(1.0, "clip the gradient to this norm; 0 turns clipping off", minimum=0)
-    label_smoothing: float = setting(
-        0.0, "probability spread evenly over the vocabulary in the target", minimum=0, maximum=0.9, task_specific=True
-    )
-    loss_on: str = setting(
-        "target",
-        "tokens that contribute to the loss of a decoder-only translator",
-        choices=("target", "all"),
-        task_specific=True,
-    )
-    class_weights: tuple[str, ...] = setting(
-        (), "weights of the classes in the loss: [balanced], or [name=2]", task_specific=True
-    )
-    group_by_length: bool = setting(
-        False,
-        "put texts of similar length into a batch, which needs less padding; the order still follows from the seed",
-        task_specific=True,
-        rare=True,
-    )
     ema: float = setting(
         0.0,
         "decay of an exponential moving average of the weights, which is evaluated and used instead of them; 0 turns it off",
@@ -318,25 +292,8 @@ class EvaluationSpec:
 
     every: int = setting(100, "steps between evaluations", minimum=1)
     batch: int = setting(32, "batch size in evaluations", minimum=1)
-    tokens: int = setting(
-        0,
-        "validation tokens used in evaluations during training; 0 means all",
-        minimum=0,
-        task_specific=True,
-    )
-    stride: int = setting(
-        0,
-        "tokens scored per window in the final evaluation; 0 means half the context",
-        minimum=0,
-        task_specific=True,
-    )
     prompts: tuple[str, ...] = setting((), "prompts that the report's samples continue or translate")
     sample_tokens: int = setting(60, "length of each of these samples in tokens", minimum=1)
-    beams: int = setting(1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1, task_specific=True)
-    length_penalty: float = setting(
-        1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, maximum=100, task_specific=True
-    )
-    word_by_word: bool = setting(False, "translate each word of a text by itself", task_specific=True)
     baselines: bool = setting(True, "train simple baselines on the same data after training, and compare", rare=True)
     own: Mapping[str, Any] = field(default_factory=OwnSettings)
 

@@ -1,6 +1,7 @@
 """The rules of a spec field: its type, its range, its help text, and how text on the command line becomes its value.
 
-This module knows no particular field. `spec.py` declares the fields of every run; a part declares its own (`declared.py`).
+This module knows no particular field. `spec.py` declares the fields of every run; a task or a part declares its own
+(`declared.py`).
 """
 
 import dataclasses
@@ -22,8 +23,8 @@ class FieldRule:
     """What a field means and which values it allows.
 
     `family` names a catalogue; the value must be one of its names. `instead_of` names a field of the same section; setting
-    this field resets that one. `task_specific` marks a field that only some tasks read; they list it in `Task.reads`. A
-    `rare` field is written to a spec file only if it is set, so that the digests of all other specs stay as they are.
+    this field resets that one. A `rare` field is written to a spec file only if it is set, so that the digests of all other
+    specs stay as they are.
     """
 
     about: str
@@ -32,7 +33,6 @@ class FieldRule:
     choices: tuple[str, ...] = ()
     family: str | None = None
     instead_of: str | None = None
-    task_specific: bool = False
     rare: bool = False
 
 

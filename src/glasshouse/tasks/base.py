@@ -2,7 +2,8 @@
 
 The methods of a task are called in this order:
 
-1. `from_spec` creates the task from the spec alone. `draft_model` and `check_model` check the model before data are read.
+1. `check_spec` refuses a spec, and `from_spec` creates the task from the spec alone. `draft_model` and `check_model` check
+   the model before data are read.
 2. `complete_model` receives the prepared data. It refuses insufficient data and fills in fields that follow from the data.
    An opened run, whose data may be gone, calls `set_vocabulary` instead.
 3. `initialise` stores statistics of the training data in a new model, if the task needs them.
@@ -26,8 +27,10 @@ from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics
+from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.specs.spec_fields import setting
 from glasshouse.tokenizers import Tokenizer
 
 # Named tensors whose first axis is the example, so that any task's batch can be split into micro-batches.
@@ -52,6 +55,15 @@ class QualityCurves:
     title: str
     columns: Mapping[str, str]
     exponential: bool = False
+
+
+@dataclass(frozen=True)
+class LabelSmoothing:
+    """The setting of tasks that predict tokens."""
+
+    label_smoothing: float = setting(
+        0.0, "probability spread evenly over the vocabulary in the target", minimum=0, maximum=0.9
+    )
 
 
 @dataclass(frozen=True)
@@ -117,8 +129,9 @@ class Task(ABC):
     needs: ClassVar[str] = ""
     # The default head of this task's models; empty means the default of the kind of model.
     head: ClassVar[str] = ""
-    # The task-specific fields (`task_specific` in specs/spec.py) that this task reads.
-    reads: ClassVar[tuple[str, ...]] = ()
+    # The settings that the task adds to the tables training and evaluation of a spec (see specs/declared.py).
+    Settings: ClassVar[type] = NoSettings
+    EvaluationSettings: ClassVar[type] = NoSettings
     # What each document must have in addition to its text, and the special tokens that this task's tokenizer must have.
     columns: tuple[str, ...] = ()
     specials: ClassVar[tuple[str, ...]] = ()
@@ -131,6 +144,11 @@ class Task(ABC):
     # The context in tokens, and the names of the classes, if any.
     context: int
     labels: tuple[str, ...] = ()
+
+    @classmethod
+    def check_spec(cls, spec: Spec) -> None:
+        """Refuse settings that contradict each other, before any work starts."""
+        return
 
     @classmethod
     @abstractmethod

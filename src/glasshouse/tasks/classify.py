@@ -14,10 +14,12 @@ from glasshouse.data.shards import Shard
 from glasshouse.metrics.classification import ACCURACY, EXAMPLES, MACRO_F1, MAJORITY, RECALL, PredictedClasses
 from glasshouse.metrics.metric import MEAN_LOSS, Metrics
 from glasshouse.models.heads.classifier import ClassifierHead
-from glasshouse.specs.declared import settings_of
+from glasshouse.specs.declared import read_settings, settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
+from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
+from glasshouse.tasks.padding import GroupByLength
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.whole_text_task import LabelTask, Prediction
 from glasshouse.tasks.wide_fit import WideFit
@@ -103,19 +105,27 @@ class Classify(LabelTask):
     head = "classifier"
     heads = (ClassifierHead,)
     needs = "a class; choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier"
-    reads = ("training.class_weights", "training.group_by_length")
     columns = ("label",)
+
+    @dataclass(frozen=True)
+    class Settings(GroupByLength):
+        class_weights: tuple[str, ...] = setting((), "weights of the classes in the loss: [balanced], or [name=2]")
 
     def __init__(self, inputs: TextInputs, weights: tuple[str, ...] = (), group_by_length: bool = False) -> None:
         super().__init__(inputs, group_by_length)
         self.weight_entries = weights
         self.weights: Tensor | None = None  # (classes); set by complete_model
         self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
-        parse_class_weights(weights)
+
+    @classmethod
+    def check_spec(cls, spec: Spec) -> None:
+        GroupByLength.check(spec)
+        parse_class_weights(read_settings(Classify.Settings, spec.training.own).class_weights)
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Classify":
-        return cls(TextInputs.from_spec(spec), spec.training.class_weights, spec.training.group_by_length)
+        settings = read_settings(Classify.Settings, spec.training.own)
+        return cls(TextInputs.from_spec(spec), settings.class_weights, settings.group_by_length)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         model, train = super().complete_model(model, prepared), prepared.splits["train"]

@@ -63,6 +63,17 @@ class PairTask(Task):
     def __init__(self, context: int, rows: int) -> None:
         self.context, self.rows, self.inputs = context, rows, TextInputs(context)
 
+    @classmethod
+    def check_spec(cls, spec: Spec) -> None:
+        for field in ("gradient_accumulation", "processes"):
+            if (parts := getattr(spec.training, field)) > 1:
+                raise SpecError(
+                    f"is impossible with task={spec.task!r}: every member of a pair is scored against every other of its "
+                    "batch, so the losses of its parts do not add up to that of the batch; choose 1",
+                    f"training.{field}",
+                    parts,
+                )
+
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.inputs.set_tokenizer(tokenizer)
 
@@ -98,16 +109,6 @@ class PairTask(Task):
             same = sharing(*((each[part], each[part]) for each in ids)).to(first.device)
             losses.append(symmetric_losses(self.similarities(scoring.model, first[part], second[part]), same))
         return PairScores(torch.cat(losses).double().cpu().numpy(), first, second, ids)
-
-
-def check_whole_batches(spec: Spec) -> None:
-    """Refuse settings that split a batch."""
-    for field in ("gradient_accumulation", "processes"):
-        if (parts := getattr(spec.training, field)) > 1:
-            raise SpecError(
-                f"training.{field}={parts} is impossible with task={spec.task!r}: every member of a pair is scored against "
-                "every other of its batch, so the losses of its parts do not add up to that of the batch; choose 1"
-            )
 
 
 def symmetric_losses(scores_NN: Tensor, same_NN: Tensor) -> Tensor:

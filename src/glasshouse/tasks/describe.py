@@ -16,10 +16,10 @@ from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
 from glasshouse.models.picture_decoder import PictureDecoder
 from glasshouse.models.picture_encoder_decoder import PictureEncoderDecoder
 from glasshouse.specs import catalogue
-from glasshouse.specs.declared import settings_of
+from glasshouse.specs.declared import read_settings, settings_of
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks import padding
-from glasshouse.tasks.base import Batch, Forward
+from glasshouse.tasks.base import Batch, Forward, LabelSmoothing
 from glasshouse.tasks.match import check_size, normalise_pictures
 from glasshouse.tasks.written_text import WrittenTextTask
 
@@ -29,7 +29,6 @@ class Describe(WrittenTextTask):
 
     needs = "the caption of a picture; choose model.kind=picture-encoder-decoder or picture-decoder"
     columns = ("picture",)
-    reads = ("training.label_smoothing", "evaluation.beams", "evaluation.length_penalty")
 
     def __init__(self, context: int, size: int, channels: int, smoothing: float = 0.0) -> None:
         super().__init__(context, smoothing)
@@ -40,7 +39,8 @@ class Describe(WrittenTextTask):
         settings = settings_of(catalogue.find("model", spec.model.kind, "model.kind"), spec.model.own)
         # A kind of model without pictures is refused by `check_model`.
         size, channels = getattr(settings, "image_size", 1), getattr(settings, "image_channels", 1)
-        return cls(spec.data.context, size, channels, spec.training.label_smoothing)
+        smoothing = read_settings(LabelSmoothing, spec.training.own).label_smoothing
+        return cls(spec.data.context, size, channels, smoothing)
 
     def accepts(self, model: nn.Module) -> bool:
         return isinstance(model, PictureDecoder | PictureEncoderDecoder)
@@ -86,8 +86,7 @@ class Describe(WrittenTextTask):
     @torch.inference_mode()
     def describe_pictures(self, model: nn.Module, pictures_BSSC: np.ndarray, settings: EvaluationSpec) -> list[str]:
         """The best caption of each picture of a batch, by beam search."""
-        options = BeamOptions(settings.beams, settings.length_penalty, self.max_length)
-        return [self.best_text(found) for found in self.search(model, pictures_BSSC, options)]
+        return [self.best_text(found) for found in self.search(model, pictures_BSSC, self.beam_options(settings))]
 
     def search_batch(
         self, model: nn.Module, shard: Shard, examples: np.ndarray, options: BeamOptions

@@ -23,6 +23,7 @@ from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks import contrastive, padding
 from glasshouse.tasks.base import Batch, Forward, Progress, QualityCurves, Scoring
 from glasshouse.tasks.contrastive import PairTask, hits
+from glasshouse.tasks.padding import GroupByLength
 
 MRR = Metric("mrr", "mean reciprocal rank", "{:.4f}", "higher", most=1.0)
 # The two texts of a pair, as names of tensors in a batch.
@@ -52,10 +53,9 @@ class Embed(PairTask):
     heads = (PooledHead,)
     needs = "one vector for a text; choose model.kind=encoder and model.head.kind=pooled"
     columns = ("target",)
-    reads = ("training.group_by_length",)
 
     @dataclass(frozen=True)
-    class Settings:
+    class Settings(GroupByLength):
         temperature: float = setting(
             0.05,
             "the similarities of texts are divided by this before the softmax",
@@ -69,11 +69,14 @@ class Embed(PairTask):
         self.temperature, self.group_by_length = temperature, group_by_length
 
     @classmethod
+    def check_spec(cls, spec: Spec) -> None:
+        super().check_spec(spec)
+        GroupByLength.check(spec)
+
+    @classmethod
     def from_spec(cls, spec: Spec) -> "Embed":
-        contrastive.check_whole_batches(spec)
-        training = spec.training
-        settings = read_settings(cls.Settings, training.own)
-        return cls(spec.data.context, training.batch, settings.temperature, training.group_by_length)
+        settings = read_settings(Embed.Settings, spec.training.own)
+        return cls(spec.data.context, spec.training.batch, settings.temperature, settings.group_by_length)
 
     def truncated(self, shard: Shard) -> int:
         """The number of pairs of which a text is truncated."""

@@ -66,7 +66,6 @@ class MaskedToken(WindowTask):
         headline=("accuracy", "perplexity"),
     )
     specials = (MASK,)
-    reads = ("evaluation.tokens",)
     heads = (MaskedTokenHead,)
     needs = (
         "masked tokens; choose model.kind=encoder (or recurrent with model.bidirectional=true) and "
@@ -124,7 +123,8 @@ class MaskedToken(WindowTask):
 
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
-        return rounds * min(settings.tokens or validation, validation) + MASK_DRAWS * (validation + test)
+        per_round = text_windows.tokens_in_training(splits["validation"], settings)
+        return rounds * per_round + MASK_DRAWS * (validation + test)
 
     def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse features {run} --task verbal-arithmetic"

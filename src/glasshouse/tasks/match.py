@@ -19,7 +19,6 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
-from glasshouse.tasks import contrastive
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
 from glasshouse.tasks.contrastive import PairTask, hits, symmetric_losses, text_ids
 
@@ -68,7 +67,6 @@ class Match(PairTask):
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Match":
-        contrastive.check_whole_batches(spec)
         return cls(spec.data.context, settings_of(DualEncoder, spec.model.own).image_size, spec.training.batch)
 
     def accepts(self, model: nn.Module) -> bool:

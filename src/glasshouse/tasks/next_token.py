@@ -35,12 +35,15 @@ from glasshouse.metrics.metric import (
 )
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
+from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, Spec
+from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import (
     Batch,
     Forward,
+    LabelSmoothing,
     Progress,
     Scoring,
     evaluation_mode,
@@ -48,7 +51,7 @@ from glasshouse.tasks.base import (
     shares_of_ratio,
 )
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
-from glasshouse.tasks.text_windows import WindowTask
+from glasshouse.tasks.text_windows import TokenLimit, WindowTask
 
 # Predictions in an item: a window of text that depends neither on the context nor on the stride, so that models with
 # different contexts have the same items.
@@ -107,7 +110,6 @@ class NextToken(WindowTask):
         headline=("perplexity", "bits_per_byte"),
     )
     fused_loss = True
-    reads = ("training.label_smoothing", "training.window_warmup", "evaluation.tokens", "evaluation.stride")
     extra = 1
     heads = (NextTokenHead,)
     needs = (
@@ -115,13 +117,45 @@ class NextToken(WindowTask):
         "model.head.kind=next-token"
     )
 
+    @dataclass(frozen=True)
+    class Settings(LabelSmoothing):
+        window_warmup: float = setting(
+            0.0,
+            "share of the steps in which windows of text are split: first into four sequences, then into two",
+            minimum=0,
+            maximum=1,
+            rare=True,
+        )
+
+    @dataclass(frozen=True)
+    class EvaluationSettings(TokenLimit):
+        stride: int = setting(0, "tokens scored per window in the final evaluation; 0 means half the context", minimum=0)
+
     def __init__(self, context: int, smoothing: float = 0.0, window_warmup: bool = False) -> None:
         self.context, self.smoothing = context, smoothing
         self.shortest_window = context // LARGEST_DIVISOR if window_warmup else context
 
     @classmethod
+    def check_spec(cls, spec: Spec) -> None:
+        context, warmup = spec.data.context, read_settings(NextToken.Settings, spec.training.own).window_warmup
+        if warmup and context % LARGEST_DIVISOR:
+            raise SpecError(
+                f"begins with quarters of the context, and data.context={context} has none; choose a multiple of 4",
+                "training.window_warmup",
+                warmup,
+            )
+        if (stride := read_settings(NextToken.EvaluationSettings, spec.evaluation.own).stride) > context:
+            raise SpecError(
+                f"is more than data.context={context}; a window cannot score more tokens than it holds, so choose a smaller "
+                "stride",
+                "evaluation.stride",
+                stride,
+            )
+
+    @classmethod
     def from_spec(cls, spec: Spec) -> "NextToken":
-        return cls(spec.data.context, spec.training.label_smoothing, spec.training.window_warmup > 0)
+        settings = read_settings(NextToken.Settings, spec.training.own)
+        return cls(spec.data.context, settings.label_smoothing, settings.window_warmup > 0)
 
     def accepts(self, model: nn.Module) -> bool:
         return super().accepts(model) and not isinstance(model, EncoderDecoder)
@@ -168,9 +202,8 @@ class NextToken(WindowTask):
 
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
-        per_round = min(settings.tokens or validation, validation)
-        stride = self._final_stride(settings)
-        return rounds * per_round + (validation + test) * self.context // stride
+        per_round = text_windows.tokens_in_training(splits["validation"], settings)
+        return rounds * per_round + (validation + test) * self.context // self._final_stride(settings)
 
     def score(self, scoring: Scoring) -> TokenScores:
         shard, settings, limit = scoring.shard, scoring.settings, text_windows.scored_tokens(scoring)
@@ -190,7 +223,7 @@ class NextToken(WindowTask):
         return -(-(shard.tokens_count - 1) // ITEM_TOKENS)
 
     def _final_stride(self, settings: EvaluationSpec) -> int:
-        return settings.stride or max(self.context // 2, 1)
+        return read_settings(NextToken.EvaluationSettings, settings.own).stride or max(self.context // 2, 1)
 
     def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse sample {run}" + (f" --prompt {text}" if text else "")

@@ -31,10 +31,12 @@ from glasshouse.metrics.metric import (
     Metrics,
 )
 from glasshouse.models.heads.tagger import TaggerHead
+from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Scoring, shares_of_ratio, targets_per_batch
 from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
+from glasshouse.tasks.padding import GroupByLength
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.whole_text_task import LabelTask, Prediction
 from glasshouse.tokenizers import Tokenizer
@@ -105,7 +107,7 @@ class Tag(LabelTask):
     head, count_field = "tagger", "tags"
     heads = (TaggerHead,)
     needs = "a tag for each token; choose model.kind=encoder or recurrent and model.head.kind=tagger"
-    reads = ("training.group_by_length",)
+    Settings = GroupByLength
     columns = ("tags",)
 
     def __init__(self, inputs: TextInputs, group_by_length: bool = False) -> None:
@@ -113,14 +115,18 @@ class Tag(LabelTask):
         self.entities = False
 
     @classmethod
-    def from_spec(cls, spec: Spec) -> "Tag":
+    def check_spec(cls, spec: Spec) -> None:
+        GroupByLength.check(spec)
         if spec.data.second:
             raise SpecError(
                 "makes pairs of texts, and task='tag' reads single texts; remove data.second",
                 "data.second",
                 spec.data.second,
             )
-        return cls(TextInputs.from_spec(spec), spec.training.group_by_length)
+
+    @classmethod
+    def from_spec(cls, spec: Spec) -> "Tag":
+        return cls(TextInputs.from_spec(spec), read_settings(GroupByLength, spec.training.own).group_by_length)
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         super().set_vocabulary(tokenizer, labels)

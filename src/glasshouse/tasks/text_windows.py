@@ -1,5 +1,6 @@
 """Windows: a long text split into examples of one length. Each epoch shifts the windows, so no token is always first."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -7,9 +8,18 @@ import numpy as np
 from glasshouse.data.batches import Seed, hash64, hash_of_integers
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
+from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import ModelSpec
+from glasshouse.specs.spec import EvaluationSpec, ModelSpec
+from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks.base import Batch, Scoring, Task
+
+
+@dataclass(frozen=True)
+class TokenLimit:
+    """The setting of evaluations of a long text."""
+
+    tokens: int = setting(0, "validation tokens used in evaluations during training; 0 means all", minimum=0)
 
 
 class WindowTask(Task):
@@ -17,6 +27,7 @@ class WindowTask(Task):
 
     extra: ClassVar[int] = 0
     items = "windows of text"
+    EvaluationSettings = TokenLimit
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) < self.context + self.extra:
@@ -33,8 +44,13 @@ class WindowTask(Task):
 
 def scored_tokens(scoring: Scoring) -> int:
     """The number of tokens at the beginning of a split that an evaluation reads."""
-    count, limit = scoring.shard.tokens_count, scoring.settings.tokens
-    return count if scoring.final or not limit else min(limit, count)
+    return scoring.shard.tokens_count if scoring.final else tokens_in_training(scoring.shard, scoring.settings)
+
+
+def tokens_in_training(shard: Shard, settings: EvaluationSpec) -> int:
+    """The number of tokens that an evaluation during training reads."""
+    limit = read_settings(TokenLimit, settings.own).tokens
+    return min(limit or shard.tokens_count, shard.tokens_count)
 
 
 def count(shard: Shard, length: int) -> int:

@@ -6,6 +6,7 @@ loss covers the target tokens, or all tokens (`training.loss_on`). A batch holds
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
+from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import Spec
+from glasshouse.specs.spec import EvaluationSpec, Spec
+from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks import padding
-from glasshouse.tasks.base import IGNORED, Batch, Forward
+from glasshouse.tasks.base import IGNORED, Batch, Forward, LabelSmoothing
 from glasshouse.tasks.written_text import WrittenTextTask
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
@@ -35,22 +38,26 @@ class Translate(WrittenTextTask):
     columns = ("target",)
     specials = (TRANSLATE,)
     needs_text = True
-    reads = (
-        "training.label_smoothing",
-        "training.loss_on",
-        "evaluation.beams",
-        "evaluation.length_penalty",
-        "evaluation.word_by_word",
-    )
+
+    @dataclass(frozen=True)
+    class Settings(LabelSmoothing):
+        loss_on: str = setting(
+            "target", "tokens that contribute to the loss of a decoder-only translator", choices=("target", "all")
+        )
+
+    @dataclass(frozen=True)
+    class EvaluationSettings(WrittenTextTask.EvaluationSettings):
+        word_by_word: bool = setting(False, "translate each word of a text by itself")
 
     def __init__(self, context: int, decoder_only: bool, smoothing: float = 0.0, loss_on_all: bool = False) -> None:
         super().__init__(context, smoothing)
         self.decoder_only, self.loss_on_all, self.separator = decoder_only, loss_on_all, 0
 
     @classmethod
-    def from_spec(cls, spec: Spec) -> "Translate":
+    def check_spec(cls, spec: Spec) -> None:
         decoder_only = spec.model.kind != "encoder-decoder"
-        if spec.training.loss_on == "all" and not decoder_only:
+        loss_on = read_settings(Translate.Settings, spec.training.own).loss_on
+        if loss_on == "all" and not decoder_only:
             raise SpecError(
                 "needs a decoder-only model, which reads source and target as one sequence; remove it, or choose "
                 "model.kind=decoder",
@@ -63,7 +70,16 @@ class Translate(WrittenTextTask):
                 "data.context",
                 spec.data.context,
             )
-        return cls(spec.data.context, decoder_only, spec.training.label_smoothing, spec.training.loss_on == "all")
+
+    @classmethod
+    def from_spec(cls, spec: Spec) -> "Translate":
+        settings = read_settings(Translate.Settings, spec.training.own)
+        decoder_only = spec.model.kind != "encoder-decoder"
+        return cls(spec.data.context, decoder_only, settings.label_smoothing, settings.loss_on == "all")
+
+    def word_by_word(self, settings: EvaluationSpec) -> bool:
+        """Whether an evaluation translates each word of a text by itself."""
+        return read_settings(Translate.EvaluationSettings, settings.own).word_by_word
 
     def accepts(self, model: nn.Module) -> bool:
         return super().accepts(model) and (isinstance(model, EncoderDecoder) or hasattr(model, "empty_cache"))

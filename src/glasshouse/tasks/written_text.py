@@ -18,13 +18,16 @@ from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis
 from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics, per_token
 from glasshouse.metrics.translation import BLEU, CHRF, EXACT, TRANSLATED, WrittenTexts
+from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec
+from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks import padding
 from glasshouse.tasks.base import (
     IGNORED,
     Batch,
     Forward,
+    LabelSmoothing,
     QualityCurves,
     Scoring,
     Task,
@@ -70,6 +73,14 @@ class WrittenTextTask(Task):
     # The training loss is not in the chart: with label smoothing its exponential is not a perplexity.
     quality = QualityCurves(PERPLEXITY.title, {"validation": "validation.loss"}, exponential=True)
     items = "pairs"
+    Settings = LabelSmoothing
+
+    @dataclass(frozen=True)
+    class EvaluationSettings:
+        beams: int = setting(1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1)
+        length_penalty: float = setting(
+            1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, maximum=100
+        )
 
     def __init__(self, context: int, smoothing: float) -> None:
         self.context, self.smoothing, self.end = context, smoothing, 0
@@ -112,7 +123,7 @@ class WrittenTextTask(Task):
 
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
-        return rounds * validation + (1 + settings.beams) * (validation + test)
+        return rounds * validation + (1 + self.beam_options(settings).count) * (validation + test)
 
     def score(self, scoring: Scoring) -> WrittenTextScores:
         shard = scoring.shard
@@ -133,12 +144,16 @@ class WrittenTextTask(Task):
 
     def write(self, scoring: Scoring, examples: np.ndarray) -> list[str]:
         """The best text for each of these examples, by beam search."""
-        settings, texts = scoring.settings, dict[int, str]()
-        options = BeamOptions(settings.beams, settings.length_penalty, self.max_length)
+        options, texts = self.beam_options(scoring.settings), dict[int, str]()
         for index in scoring.batches(self.writing_order(scoring.shard, examples)):
             found = self.search_batch(scoring.model, scoring.shard, index, options)
             texts |= zip(index.tolist(), map(self.best_text, found), strict=True)
         return [texts[index] for index in examples.tolist()]
+
+    def beam_options(self, settings: EvaluationSpec) -> BeamOptions:
+        """The search of an evaluation."""
+        own = read_settings(WrittenTextTask.EvaluationSettings, settings.own)
+        return BeamOptions(own.beams, own.length_penalty, self.max_length)
 
     def written(self, model: nn.Module, shard: Shard, examples: np.ndarray, settings: EvaluationSpec) -> list[str]:
         """The texts that an evaluation writes for these examples."""

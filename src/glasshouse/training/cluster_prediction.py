@@ -182,7 +182,7 @@ def spec_on(spec: Spec, gpus: int) -> Spec:
         processes=gpus,
         batch=math.ceil(training.batch / unit) * unit,
         batch_warmup=0.0,
-        window_warmup=0.0,
+        own={**training.own, "window_warmup": 0.0} if "window_warmup" in training.own else training.own,
         precision="bf16" if training.precision == "auto" else training.precision,
     )
     spec = replace(spec, training=training)
@@ -337,7 +337,7 @@ def _assumptions(plan: ClusterPlan, asked: Spec, number_bytes: int) -> list[str]
             "number format: bf16; a step is so small that training.precision=auto takes another, so set "
             "training.precision=bf16"
         )
-    if training.batch_warmup or training.window_warmup:
+    if training.batch_warmup or training.own.get("window_warmup"):
         found.append(
             "warm-up: every step is counted with the whole batch and the whole context, so training takes less time"
         )

@@ -158,7 +158,7 @@ def shape_of(job: Job) -> dict[str, Any]:
         "context": spec.data.context,
         # Short texts fill a part of the context. A power of two, because other texts of the same kind have another mean.
         "length": 2 ** math.ceil(math.log2(max(job.with_seed(0).mean_length(), 1))),
-        "training": {name: training[name] for name in TRAINING_FIELDS},
+        "training": {name: training.get(name, training["own"].get(name)) for name in TRAINING_FIELDS},
     }
     return dict(json.loads(json.dumps(shape, default=dict)))
 

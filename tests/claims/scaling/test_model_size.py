@@ -52,7 +52,7 @@ def test_every_study_has_the_six_sizes():
     for plan in ModelSize.studies:
         arms = trials.arms.expand(trials.arms.parse(plan.words))
         assert [arm.name for arm in arms] == [str(width) for width in model_size.WIDTHS]
-        assert {arm.spec.training.loss_on for arm in arms} == {"target"}
+        assert {arm.spec.training.own["loss_on"] for arm in arms} == {"target"}
 
 
 @pytest.mark.slow
