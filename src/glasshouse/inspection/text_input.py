@@ -23,14 +23,10 @@ from glasshouse.models.stack import TransformerStack
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.match import normalise_pictures
-from glasshouse.tasks.multi_label import MultiLabel
 from glasshouse.tasks.translate import Translate
-from glasshouse.tasks.whole_text_task import WholeTextTask
 
 # A dual encoder compares a text with this number of held-out pictures.
 PICTURES = 64
-# The name of the only output of a regression.
-VALUE = "value"
 
 
 @dataclass(frozen=True)
@@ -198,8 +194,8 @@ class TextInput:
         """The text of a token, the name of a class, or the number and caption of a picture."""
         if isinstance(self.model, DualEncoder):
             return self._pictures[1][output]
-        if isinstance(self.run.task, WholeTextTask):
-            return self.run.task.labels[output] if self.run.task.labels else VALUE
+        if names := self.run.task.output_names:
+            return names[output]
         return token_texts(self.run, [output])[0]
 
     def prediction(self, position: int | None = None, target: str | None = None) -> Prediction:
@@ -211,9 +207,7 @@ class TextInput:
             logits_RV = self.forward()[0].float()
         row = self._row(position, len(logits_RV))
         output = int(logits_RV[row].argmax()) if target is None else self._output(target)
-        # The classes of a multi-label run do not exclude each other.
-        share = logits_RV[row].sigmoid() if isinstance(self.run.task, MultiLabel) else logits_RV[row].softmax(-1)
-        probability = float(share[output])
+        probability = float(self.run.task.probabilities(logits_RV[row])[output])
         return Prediction(row, output, self.output_name(output), probability, float(logits_RV[row, output]))
 
     def _row(self, position: int | None, rows: int) -> int:
@@ -229,17 +223,14 @@ class TextInput:
 
     def _output(self, target: str) -> int:
         if isinstance(self.model, DualEncoder):
-            names = self._pictures[1]
-            number = formatting.read_count(target)
-            if number is None or number >= len(names):
-                raise GlasshouseError(f"there is no picture {target!r}; choose a number from 0 to {len(names) - 1}")
+            count, number = len(self._pictures[1]), formatting.read_count(target)
+            if number is None or number >= count:
+                raise GlasshouseError(f"there is no picture {target!r}; choose a number from 0 to {count - 1}")
             return number
-        if isinstance(self.run.task, WholeTextTask):
-            labels = self.run.task.labels or (VALUE,)
-            if target not in labels:
-                known = ", ".join(labels)
-                raise GlasshouseError(f"{self.run.name} has no class {target!r}; its classes are: {known}")
-            return labels.index(target)
+        if names := self.run.task.output_names:
+            if target not in names:
+                raise GlasshouseError(f"{self.run.name} has no class {target!r}; its classes are: {', '.join(names)}")
+            return names.index(target)
         tokens = [int(token) for token in self.run.tokenizer.encode(target)]
         if len(tokens) != 1:
             pieces = " ".join(map(repr, token_texts(self.run, tokens)))

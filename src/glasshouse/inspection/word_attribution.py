@@ -12,15 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from glasshouse.inspection import held_out_texts
 from glasshouse.inspection.held_out_texts import HeldOutTexts
 from glasshouse.records.progress_bar import bar
 from glasshouse.results.report import ExplainedText, ExplainedWord
 from glasshouse.runs.run import Run
-from glasshouse.tasks.multi_label import MultiLabel
-from glasshouse.tasks.regress import Regress
 
 # Texts of so many words are explained: fewer leave nothing to explain, more are long to read.
 FEWEST_WORDS, MOST_WORDS = 4, 40
@@ -65,20 +61,14 @@ def collect(run: Run) -> WordAttributions | None:
 
 
 def _short_texts(run: Run, held_out: HeldOutTexts) -> Iterator[TrueText]:
-    task, shard = run.task, held_out.shard
     for example in held_out.examples:
         document = held_out.documents[example]
         first, second = document.text.split(), document.fields["second"].split() if run.reads_pairs else []
         if not FEWEST_WORDS <= len(first) + len(second) <= MOST_WORDS:
             continue
         texts = document.text, document.fields["second"] if run.reads_pairs else None
-        if isinstance(task, Regress):
-            yield TrueText(*texts, number=float(shard.values[example]))
-        elif isinstance(task, MultiLabel):
-            applies = np.flatnonzero(task.truth(shard, np.array([example]))[0])
-            yield TrueText(*texts, classes=tuple(task.labels[index] for index in applies))
-        else:
-            yield TrueText(*texts, classes=(document.fields["label"],))
+        answer = run.whole_text_task.answer(held_out.shard, example)
+        yield TrueText(*texts, number=answer) if isinstance(answer, float) else TrueText(*texts, classes=answer)
 
 
 def _explain_some(run: Run, candidates: Sequence[TrueText], show: Callable[[float], None]) -> list[ExplainedText]:
@@ -126,7 +116,7 @@ def explain(run: Run, true: TrueText) -> ExplainedText:
         answer=answer or f"{size:.4g}",
         probability=size if answer else None,
         right=answer in true.classes if answer else None,
-        deviation=run.task.deviation or 1.0 if isinstance(run.task, Regress) else None,
+        deviation=run.whole_text_task.deviation,
         text=true.text,
     )
 

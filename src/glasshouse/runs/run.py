@@ -352,13 +352,13 @@ class Run:
             raise GlasshouseError(
                 f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second texts"
             )
-        task = self._whole_text_task.for_pairs(self.tokenizer) if paired else self._whole_text_task
+        task = self.whole_text_task.for_pairs(self.tokenizer) if paired else self.whole_text_task
         return task.predict(self.model, self.tokenizer, texts, second, batch)
 
     @property
     def reads_pairs(self) -> bool:
         """Whether the run predicts something about pairs of texts, not about single texts."""
-        return self._whole_text_task.inputs.paired
+        return self.whole_text_task.inputs.paired
 
     @property
     def joins_pairs(self) -> bool:
@@ -366,7 +366,7 @@ class Run:
         return bool(self.facts.get("joins_pairs"))
 
     @property
-    def _whole_text_task(self) -> WholeTextTask:
+    def whole_text_task(self) -> WholeTextTask:
         """The task of a run that predicts something about whole texts. Any other run is refused."""
         if not isinstance(self.task, WholeTextTask):
             raise GlasshouseError(

@@ -257,6 +257,15 @@ class Task(ABC):
         """The metrics that are means over items."""
         return tuple(name for name, metric in self.metrics.items() if metric.items)
 
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of the model's outputs, if they are not the tokens of the vocabulary."""
+        return ()
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """The probabilities of the outputs along the last axis."""
+        return logits.softmax(-1)
+
     def item_count(self, shard: Shard) -> int:
         """The number of items of a split."""
         return shard.documents

@@ -150,6 +150,9 @@ class Classify(LabelTask):
         """Whether each class applies to each of some examples (N, C)."""
         return np.asarray(shard.labels[examples])[:, None] == np.arange(len(self.labels))
 
+    def answer(self, shard: Shard, example: int) -> tuple[str, ...]:
+        return (self.labels[shard.labels[example]],)
+
     def _count_tokens(self, shard: Shard, vocabulary: int) -> tuple[Tensor, Tensor]:
         """The occurrences of each token in the truncated texts of each class (V, C), and the texts of each class (C)."""
         tokens_VC, texts_C = torch.zeros(vocabulary, len(self.labels)), torch.zeros(len(self.labels))
@@ -197,5 +200,5 @@ class Classify(LabelTask):
 
     def describe(self, output: Tensor) -> list[Prediction]:
         """{"label": the most probable class, "probabilities": of each class, the most probable first}."""
-        rows = [sorted_probabilities(self.labels, row) for row in output.softmax(-1).tolist()]
+        rows = [sorted_probabilities(self.labels, row) for row in self.probabilities(output).tolist()]
         return [{"label": next(iter(row)), "probabilities": row} for row in rows]

@@ -98,6 +98,13 @@ class MultiLabel(LabelTask):
         truth_NC[shard.label_sets.of(examples)] = True
         return truth_NC
 
+    def answer(self, shard: Shard, example: int) -> tuple[str, ...]:
+        return tuple(self.labels[index] for index in np.flatnonzero(self.truth(shard, np.array([example]))[0]))
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """The classes do not exclude each other."""
+        return logits.sigmoid()
+
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         return torch.full((len(batches["labels"]),), batches["labels"][0].numel())
 
@@ -118,11 +125,11 @@ class MultiLabel(LabelTask):
         losses = F.binary_cross_entropy_with_logits(output, torch.from_numpy(truth_NC).to(output), reduction="none")
         return {
             "truth": truth_NC,
-            "predicted": (output.sigmoid() > THRESHOLD).cpu().numpy(),
+            "predicted": (self.probabilities(output) > THRESHOLD).cpu().numpy(),
             "loss": losses.mean(1).double().cpu().numpy(),
         }
 
     def describe(self, output: Tensor) -> list[Prediction]:
         """{"labels": the classes that apply, "probabilities": of each class by itself}, the most probable first."""
-        rows = [sorted_probabilities(self.labels, row) for row in output.sigmoid().tolist()]
+        rows = [sorted_probabilities(self.labels, row) for row in self.probabilities(output).tolist()]
         return [{"labels": [name for name in row if row[name] > THRESHOLD], "probabilities": row} for row in rows]

@@ -54,6 +54,7 @@ class Regress(WholeTextTask):
     heads = (RegressorHead,)
     needs = "a number; choose model.kind=encoder, decoder or recurrent and model.head.kind=regressor"
     columns = ("value",)
+    deviation: float
 
     def __init__(self, inputs: TextInputs, mean: float = 0.0, deviation: float = 1.0) -> None:
         super().__init__(inputs)
@@ -82,6 +83,13 @@ class Regress(WholeTextTask):
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         values = torch.from_numpy(self._standardised(shard.values[examples])).float()
         return {**self.inputs.batch(shard, examples), "values": values}
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        return ("value",)
+
+    def answer(self, shard: Shard, example: int) -> float:
+        return float(shard.values[example])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         output = model(batch["tokens"], **arguments(batch))[:, 0]

@@ -142,6 +142,9 @@ class Tag(LabelTask):
         targets_NL[rows, places] = tags
         return {**batch, "targets": torch.from_numpy(targets_NL)}
 
+    def answer(self, shard: Shard, example: int) -> tuple[str, ...]:
+        return tuple(self.labels[tag] for tag in shard.tags[example])
+
     def _scored_words(self, shard: Shard, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(row, position of the first token, tag) of each word within the context."""
         rows, first_tokens = shard.first_tokens.of(examples)
@@ -184,33 +187,21 @@ class Tag(LabelTask):
         self, model: nn.Module, tokenizer: Tokenizer, texts: Sequence[str], second: Sequence[str] | None, batch: int
     ) -> list[Prediction]:
         """{"words", "tags", "probabilities"} for each text. A word beyond the context has neither tag nor probability."""
-        encoder, device = WordEncoder(tokenizer), next(model.parameters()).device
-        predictions = []
+        encoder, before, predictions = WordEncoder(tokenizer), len(self.inputs.prefix_and_suffix[0]), []
         for begin in range(0, len(texts), batch):
             words = [text.split() for text in texts[begin : begin + batch]]
             encoded = [encoder.encode(each) for each in words]
-            inputs = {name: t.to(device) for name, t in self.inputs.batch_of([ids.tolist() for ids, _ in encoded]).items()}
-            output = model(inputs["tokens"], **arguments(inputs)).float()
-            for row, (each, (_, first_tokens)) in enumerate(zip(words, encoded, strict=True)):
-                predictions.append(self._describe_words(each, first_tokens, output[row]))
+            described = self.describe(self.output_of(model, [ids.tolist() for ids, _ in encoded]))
+            for each, (_, first_tokens), tokens in zip(words, encoded, described, strict=True):
+                places = [before + first if 0 <= first < self.inputs.max_length else None for first in first_tokens]
+                rows = {
+                    name: [None if place is None else values[place] for place in places] for name, values in tokens.items()
+                }
+                predictions.append({"words": each, **rows})
         return predictions
 
-    def _describe_words(self, words: list[str], first_tokens: list[int], logits_LC: Tensor) -> Prediction:
-        before = len(self.inputs.prefix_and_suffix[0])
-        known = [0 <= first < self.inputs.max_length for first in first_tokens]
-        chosen = self.describe(
-            logits_LC[[before + first for first, within in zip(first_tokens, known, strict=True) if within]]
-        )
-        described = iter(chosen)
-        rows = [next(described) if within else {"tag": None, "probability": None} for within in known]
-        return {
-            "words": words,
-            "tags": [row["tag"] for row in rows],
-            "probabilities": [row["probability"] for row in rows],
-        }
-
     def describe(self, output: Tensor) -> list[Prediction]:
-        """{"tag", "probability"} of each word."""
+        """{"tags", "probabilities"} of all tokens of each text."""
         probabilities, tags = output.softmax(-1).max(-1)
-        pairs = zip(tags.tolist(), probabilities.tolist(), strict=True)
-        return [{"tag": self.labels[tag], "probability": probability} for tag, probability in pairs]
+        names = [[self.labels[tag] for tag in text] for text in tags.tolist()]
+        return [{"tags": text, "probabilities": row} for text, row in zip(names, probabilities.tolist(), strict=True)]

@@ -24,6 +24,7 @@ from glasshouse.specs.spec import EvaluationSpec, Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks import padding
 from glasshouse.tasks.base import IGNORED, Batch, Forward, LabelSmoothing
+from glasshouse.tasks.padding import Rows
 from glasshouse.tasks.written_text import WrittenTextTask
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
@@ -142,18 +143,15 @@ class Translate(WrittenTextTask):
             prompt_lengths_N = inputs.lengths_N - targets.lengths_N
             targets_NL[np.arange(targets_NL.shape[1]) < prompt_lengths_N[:, None] - 1] = IGNORED
         batch = {"inputs": torch.from_numpy(inputs.tokens_NL), "targets": torch.from_numpy(targets_NL)}
-        if self.decoder_only:
-            return batch
-        encoder_inputs = padding.joined(sources, end)
-        lengths = torch.from_numpy(encoder_inputs.lengths_N)
-        return {**batch, "source": torch.from_numpy(encoder_inputs.tokens_NL), "lengths": lengths}
+        return batch if self.decoder_only else {**batch, **self._encoder_inputs(sources)}
 
     def encoder_inputs(self, sources: Sequence[Sequence[int]]) -> Batch:
         """The padded sources and their lengths, as the encoder reads them."""
-        rows = [[*source[: self.max_lengths[0]], self.end] for source in sources]
-        longest = max(map(len, rows))
-        source = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
-        return {"source": source, "lengths": torch.tensor([len(row) for row in rows])}
+        return self._encoder_inputs(padding.truncated(padding.rows_of(sources), self.max_lengths[0]))
+
+    def _encoder_inputs(self, sources: Rows) -> Batch:
+        rows = padding.joined(sources, padding.repeated([self.end], len(sources.lengths_N)))
+        return {"source": torch.from_numpy(rows.tokens_NL), "lengths": torch.from_numpy(rows.lengths_N)}
 
     def logits(self, model: Forward, batch: Batch) -> Tensor:
         if self.decoder_only:

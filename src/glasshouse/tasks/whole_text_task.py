@@ -1,7 +1,7 @@
 """The base class of tasks whose examples are whole texts or pairs of texts: classification, regression, tagging."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -27,12 +27,22 @@ class WholeTextTask(Task):
     """Every document of a split is an example, and the model reads it in one piece."""
 
     needs_text = True
+    # The standard deviation of the training numbers of a regression.
+    deviation: float | None = None
 
     def __init__(self, inputs: TextInputs, group_by_length: bool = False) -> None:
         self.inputs, self.context, self.group_by_length = inputs, inputs.context, group_by_length
         self.wide: WideFit | None = None  # set by complete_model
         if inputs.paired:
             self.columns = (*self.columns, "second")
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        return self.labels
+
+    @abstractmethod
+    def answer(self, shard: Shard, example: int) -> float | tuple[str, ...]:
+        """The true number of a text, or its true classes or tags."""
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.labels = labels
@@ -66,39 +76,41 @@ class WholeTextTask(Task):
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         return one_prediction_each(batches)
 
-    def outputs(self, scoring: Scoring, examples: np.ndarray) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Batches of (examples, the model's output for them in float32)."""
-        for index in scoring.batches(examples):
-            texts = scoring.on_device(self.inputs.batch(scoring.shard, index))
-            yield index, scoring.forward(texts["tokens"], **arguments(texts)).float()
-
     def score_texts(self, scoring: Scoring, examples: np.ndarray) -> dict[str, np.ndarray]:
         """The arrays of `score_batch`, with a row for each of these examples."""
-        rows = [self.score_batch(scoring.shard, index, output) for index, output in self.outputs(scoring, examples)]
+        rows = []
+        for index in scoring.batches(examples):
+            texts = scoring.on_device(self.inputs.batch(scoring.shard, index))
+            output = scoring.forward(texts["tokens"], **arguments(texts)).float()
+            rows.append(self.score_batch(scoring.shard, index, output))
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
     @abstractmethod
     def score_batch(self, shard: Shard, examples: np.ndarray, output: Tensor) -> dict[str, np.ndarray]:
-        """Named arrays of the scores of some examples, from the model's output for them."""
+        """Named arrays of the scores of some examples, from the model's output for them in float32."""
 
     def predict(
         self, model: nn.Module, tokenizer: Tokenizer, texts: Sequence[str], second: Sequence[str] | None, batch: int
     ) -> list[Prediction]:
         """For each text, or pair of texts, what the model predicts, under names that fit the task."""
-        device = next(model.parameters()).device
         encoded = [tokenizer.encode_batch(given, specials=False) for given in (texts, second) if given is not None]
         predictions = []
         for begin in range(0, len(texts), batch):
             rows = [[ids.tolist() for ids in given[begin : begin + batch]] for given in encoded]
-            inputs = {name: tensor.to(device) for name, tensor in self.inputs.batch_of(*rows).items()}
-            output = model(inputs["tokens"], **arguments(inputs)).float()
-            if bool(output.isnan().any()):
-                raise DataError(
-                    "the outputs of this model are NaN for one of these texts, so they say nothing: its weights are too "
-                    "large; use another model"
-                )
-            predictions += self.describe(output)
+            predictions += self.describe(self.output_of(model, *rows))
         return predictions
+
+    def output_of(self, model: nn.Module, *texts: list[list[int]]) -> Tensor:
+        """The model's output in float32 for the tokens of some texts, or pairs of texts."""
+        device = next(model.parameters()).device
+        inputs = {name: tensor.to(device) for name, tensor in self.inputs.batch_of(*texts).items()}
+        output = model(inputs["tokens"], **arguments(inputs)).float()
+        if bool(output.isnan().any()):
+            raise DataError(
+                "the outputs of this model are NaN for one of these texts, so they say nothing: its weights are too large; "
+                "use another model"
+            )
+        return output
 
     def for_pairs(self, tokenizer: Tokenizer) -> "WholeTextTask":
         """The same task for pairs of texts; itself if it reads pairs."""
