@@ -1,7 +1,7 @@
 """Public functions that train a recipe or replicas, resume a run, predict the cost of training, and replay a failed step."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, overload
@@ -21,9 +21,10 @@ from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.recipes import DEMO
 from glasshouse.studies import places, study_folder, study_runner
-from glasshouse.training import cost_plan, devices, loop, parent_death, process_group, torchrun
+from glasshouse.training import cost_plan, devices, loop, torchrun
 from glasshouse.training.cost_plan import Plan
 from glasshouse.training.job import Job
+from glasshouse.training.loop import run_as_rank
 from glasshouse.training.resume import companions
 
 __all__ = ["DEMO", "plan", "resume", "run_as_rank", "spec_of", "train", "train_replicas"]
@@ -122,18 +123,6 @@ def resume(
         _train_together(group, device)
         return Run(run, device)
     return Run(train_folder(run, device), device)
-
-
-def run_as_rank(command: Callable[[], object]) -> None:
-    """Run a command in one of the processes that `torchrun` has started: rank 0 runs it, the others train what it trains."""
-    parent_death.end_with_parent()
-    if process_group.rank() > 0:
-        loop.follow()
-        return
-    try:
-        command()
-    finally:
-        process_group.release()
 
 
 def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> Plan:

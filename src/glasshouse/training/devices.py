@@ -24,17 +24,12 @@ def pick(name: str) -> torch.device:
     """The device with this name; `auto` picks an accelerator if there is one."""
     if not isinstance(name, str) or name.split(":")[0] not in DEVICES or name.startswith("auto:"):
         raise GlasshouseError(f"is not one of: {', '.join(DEVICES)}", "device", name)
+    is_there = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
     if name == "auto":
-        if torch.cuda.is_available():
-            name = "cuda"
-        elif torch.backends.mps.is_available():
-            name = "mps"
-        else:
-            name = "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise GlasshouseError("is impossible: torch finds no CUDA device; use --device cpu or auto", "device", name)
-    if name == "mps" and not torch.backends.mps.is_available():
-        raise GlasshouseError("is impossible: torch finds no Apple GPU; use --device cpu or auto", "device", "mps")
+        name = next((kind for kind in is_there if is_there[kind]()), "cpu")
+    if (kind := name.split(":")[0]) in is_there and not is_there[kind]():
+        what = "CUDA device" if kind == "cuda" else "Apple GPU"
+        raise GlasshouseError(f"is impossible: torch finds no {what}; use --device cpu or auto", "device", name)
     try:
         return torch.device(name)
     except RuntimeError:

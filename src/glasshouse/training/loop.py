@@ -8,7 +8,7 @@ import signal as signal_numbers
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -39,7 +39,7 @@ from glasshouse.training.evaluation_samples import EvaluationSamples
 from glasshouse.training.parallelism import SINGLE, Parallelism
 from glasshouse.training.process_group import LostProcess
 from glasshouse.training.replicas import Replicas
-from glasshouse.training.resume import RunGroup
+from glasshouse.training.resume import OpenedRun, step_of
 from glasshouse.training.run_progress import CheckpointState, Display, RunProgress, State, TrainableModel, show_progress
 from glasshouse.training.signals import SignalWatch, catch_signals, reraise_lost_interrupt
 
@@ -96,27 +96,28 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
             with reraise_lost_interrupt():
                 opened = resume.open_group(companions, device)
                 groups = resume.split_group(opened, together)
-            if len(runs) == 1 and opened.step >= opened.jobs[0].steps and runs[0].recorded_status() == Status.DONE:
-                say(f"{runs[0].name} is finished: it has taken all of its {opened.jobs[0].steps} steps")
+            steps = opened[0].job.steps
+            if len(runs) == 1 and step_of(opened) >= steps and runs[0].recorded_status() == Status.DONE:
+                say(f"{runs[0].name} is finished: it has taken all of its {steps} steps")
                 return False, []
             for group in groups:
-                with devices.threads(group.jobs[0].spec.training.threads), _explain_out_of_memory(group):
+                with devices.threads(group[0].job.spec.training.threads), _explain_out_of_memory(group):
                     with reraise_lost_interrupt():
                         loop = _Loop(group, _call_followers(group, device_name))
                     failures += loop.run()
     return bool(unfinished), failures
 
 
-def _call_followers(group: RunGroup, device_name: str) -> Parallelism:
+def _call_followers(group: list[OpenedRun], device_name: str) -> Parallelism:
     """Tell the other ranks, if there are any, to take the steps of a run together with this one."""
-    run, job = group.runs[0], group.jobs[0]
+    run, job = group[0].run, group[0].job
     kind, reason = cost_plan.choose_parallelism(job)
     if kind != SINGLE:
         process_group.join()
         say(reason)
         run.record(parallel=kind)
         path = str(run.path.absolute())
-        process_group.broadcast({"run": path, "step": group.step, "device": device_name, "kind": kind})
+        process_group.broadcast({"run": path, "step": step_of(group), "device": device_name, "kind": kind})
     return parallelism.connect(kind, job.spec.training.precision)
 
 
@@ -130,7 +131,7 @@ def follow() -> None:
                 continue
             device = process_group.local_device(devices.pick(message["device"]))
             group = resume.open_followed(RunFolder(Path(message["run"])), device, message["step"])
-            training = group.jobs[0].spec.training
+            training = group[0].job.spec.training
             with devices.threads(training.threads), suppress(Interrupted):
                 _Loop(group, parallelism.connect(message["kind"], training.precision)).run()
 
@@ -171,14 +172,14 @@ def _train_own_share(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _explain_out_of_memory(group: RunGroup) -> Iterator[None]:
+def _explain_out_of_memory(group: list[OpenedRun]) -> Iterator[None]:
     """Say what used the memory of the device, and what the user can change. The last checkpoint is kept."""
     try:
         yield
     except torch.OutOfMemoryError as error:
-        together = f", {len(group.jobs)} runs together" if len(group.jobs) > 1 else ""
+        together = f", {len(group)} runs together" if len(group) > 1 else ""
         raise RunError(
-            f"the device ran out of memory (training.batch={group.jobs[0].spec.training.batch}{together}): "
+            f"the device ran out of memory (training.batch={group[0].job.spec.training.batch}{together}): "
             f"{str(error).splitlines()[0]} End other programs on it and continue this one, or choose a smaller "
             "training.batch, a larger training.gradient_accumulation or a smaller model"
         ) from None
@@ -190,30 +191,31 @@ class _Loop:
     display: Display
     signals: SignalWatch
 
-    def __init__(self, group: RunGroup, parallelism: Parallelism) -> None:
-        self.job, self.parallelism = group.jobs[0], parallelism
-        alone = len(group.jobs) == 1
-        self.engine: Engine | Replicas = self.job.engine(parallelism=parallelism) if alone else Replicas(group.jobs)
+    def __init__(self, group: list[OpenedRun], parallelism: Parallelism) -> None:
+        self.job, self.parallelism, alone = group[0].job, parallelism, len(group) == 1
+        self.engine: Engine | Replicas = (
+            self.job.engine(parallelism=parallelism) if alone else Replicas([opened.job for opened in group])
+        )
         # Copies of many replicas at once would need too much memory, so these are written one after another.
         self.saver = CheckpointSaver() if alone else None
         self.members = []
         models: Sequence[TrainableModel] = self.engine.members
-        rows = zip(group.runs, group.jobs, group.saved, group.ended, models, strict=True)
-        for run, job, saved, ended, model in rows:
+        for opened, model in zip(group, models, strict=True):
+            run, job, saved = opened.run, opened.job, opened.saved
             progress = run_progress.restore(model, saved, run, job) if saved else CheckpointState()
             member = RunProgress(run, job, model, progress, parallelism.is_main, self.saver)
             self.members.append(member)
-            if ended:
+            if opened.ended:
                 member.state = State.ENDED_BEFORE
             elif member.writes:
                 metric_log.rewind(run.metrics_file, progress.step)
                 sample_log.rewind(run.path, progress.step)
                 run.record(machine=machine.describe(str(self.engine.device)))
         if isinstance(self.engine, Replicas):
-            self.engine.deactivate(group.ended)
+            self.engine.deactivate([opened.ended for opened in group])
         # Of weights that several processes share, no samples are made.
         self.samples = EvaluationSamples(self.job) if parallelism.size == 1 else None
-        self.step = group.step
+        self.step = step_of(group)
         # Results that have not been read from the device yet, and when the first of their steps began.
         self.pending: list[tuple[int, StepResult]] = []
         self.pending_since = 0.0
@@ -407,22 +409,25 @@ def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
 
 
-def main(device: str, *paths: str) -> int:
-    """Train the runs as rank 0, or follow rank 0. Returns the exit status."""
+def run_as_rank(command: Callable[[], object]) -> None:
+    """Run a command in one of the processes that `torchrun` has started: rank 0 runs it, the others train what it trains."""
     parent_death.end_with_parent()
+    if process_group.rank() > 0:
+        follow()
+        return
     try:
-        if process_group.rank() > 0:
-            follow()
-            return 0
-        runs = [RunFolder(Path(path)) for path in paths]
-        if len(runs) == 1:
-            train(runs[0], device)
-        else:
-            train_group(runs, device)
+        command()
+    finally:
         process_group.release()
+
+
+def main(device: str, *paths: str) -> int:
+    """Train the runs in these folders. Returns the exit status."""
+    runs = [RunFolder(Path(path)) for path in paths]
+    try:
+        run_as_rank(lambda: train(runs[0], device) if len(runs) == 1 else train_group(runs, device))
         return 0
     except GlasshouseError as error:
-        process_group.release()
         # The process that was lost says why itself.
         prefix = "" if isinstance(error, LostProcess) else torchrun.ERROR_PREFIX
         print(f"{prefix}{error}", file=sys.stderr, flush=True)

@@ -22,21 +22,22 @@ from glasshouse.training.job import Job
 
 
 @dataclass(frozen=True)
-class RunGroup:
-    """Runs at the same step, their jobs, and the checkpoint of each at that step.
+class OpenedRun:
+    """A run, its job, and its checkpoint at the step of its group.
 
     Runs that have ended stay in their group and take no steps. Rounding and dropout of the others depend on the size of the
     group and on their indices in it.
     """
 
-    runs: list[RunFolder]
-    jobs: list[Job]
-    saved: list[Checkpoint | None]
-    ended: list[bool]
+    run: RunFolder
+    job: Job
+    saved: Checkpoint | None
+    ended: bool = False
 
-    @property
-    def step(self) -> int:
-        return max(saved.step if saved else 0 for saved in self.saved)
+
+def step_of(group: Sequence[OpenedRun]) -> int:
+    """The step that the runs of a group have reached."""
+    return max(opened.saved.step if opened.saved else 0 for opened in group)
 
 
 def started_together(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
@@ -82,7 +83,7 @@ def _companion_path(run: RunFolder, path: object, within: Path) -> Path:
     return found
 
 
-def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:
+def open_group(unfinished: list[RunFolder], device: torch.device) -> list[OpenedRun]:
     """Prepare the jobs of unfinished runs and plan new ones. Their companions that have ended are opened too."""
     for run in unfinished:
         checkpoint.delete_unfinished(run.checkpoints)
@@ -111,34 +112,30 @@ def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:
             job.prepared.tokenizer.save(run.tokenizer_file)
     if any("plan" not in run.facts() for run in runs):
         jobs = _with_plan(runs, jobs)
-    return RunGroup(runs, jobs, saved, ended)
+    return [OpenedRun(*row) for row in zip(runs, jobs, saved, ended, strict=True)]
 
 
-def open_followed(run: RunFolder, device: torch.device, step: int) -> RunGroup:
+def open_followed(run: RunFolder, device: torch.device, step: int) -> list[OpenedRun]:
     """The group of a run that another process has opened, at the step of one of its checkpoints. Writes nothing."""
     saved = checkpoint.load(run.checkpoints, step) if step else None
     job = Job.prepare(run.spec(), device, tokenizers.load(run.tokenizer_file), new_run=saved is None)
-    return RunGroup([run], [job], [saved], [False])
+    return [OpenedRun(run, job, saved)]
 
 
-def split_group(group: RunGroup, together: bool | None) -> list[RunGroup]:
+def split_group(group: list[OpenedRun], together: bool | None) -> list[list[OpenedRun]]:
     """Split a group into groups that each train as one program, and record them in runs that are new."""
-    facts = group.runs[0].facts()
-    if len(group.runs) == 1 or "together" in facts:
-        size = len(group.runs)
-    else:
-        size, reason = replica_count.choose(group.jobs, together)
+    facts, size = group[0].run.facts(), len(group)
+    if size > 1 and "together" not in facts:
+        size, reason = replica_count.choose([opened.job for opened in group], together)
         if reason:
             say(reason)
-    slices = [slice(first, first + size) for first in range(0, len(group.runs), size)]
-    groups = [RunGroup(group.runs[part], group.jobs[part], group.saved[part], group.ended[part]) for part in slices]
+    groups = [group[first : first + size] for first in range(0, len(group), size)]
     # One of several replicas may be alone here, or the only one that is not recorded yet: a kill came in between.
-    if len(group.runs) > 1 or "family" in facts:
+    if len(group) > 1 or "family" in facts:
         for smaller in groups:
-            for run, ended in zip(smaller.runs, smaller.ended, strict=True):
-                if not ended and "together" not in run.facts():
-                    # Relative paths, so that the folders can be moved together.
-                    run.record(together=[os.path.relpath(other.path, run.path) for other in smaller.runs])
+            for run in (opened.run for opened in smaller if not opened.ended and "together" not in opened.run.facts()):
+                # Relative paths, so that the folders can be moved together.
+                run.record(together=[os.path.relpath(other.run.path, run.path) for other in smaller])
     return groups
 
 

@@ -68,25 +68,22 @@ def kept_steps(best: Mapping[str, Any], spec: Spec) -> set[int]:
     return {int(best["step"]) if best else 0, spec.training.checkpoint_at} - {0}
 
 
+@dataclass(eq=False)
 class RunProgress:
-    def __init__(
-        self,
-        run: RunFolder,
-        job: Job,
-        model: TrainableModel,
-        progress: CheckpointState,
-        writes: bool = True,
-        saver: CheckpointSaver | None = None,
-    ) -> None:
-        self.run, self.job, self.model, self.progress = run, job, model, progress
-        # With a saver, checkpoints are written while training goes on.
-        self.saver = saver
-        # Of several processes that train the run together, one writes its folder.
-        self.writes = writes
-        self.loggers: list[Logger] = []
-        self.state = State.STEPPING
-        # The step of the newest samples.
-        self.sampled = 0
+    """One of the runs that the loop trains. Of several processes that train it together, one writes its folder.
+
+    With a saver, checkpoints are written while training goes on. `sampled` is the step of the newest samples.
+    """
+
+    run: RunFolder
+    job: Job
+    model: TrainableModel
+    progress: CheckpointState
+    writes: bool = True
+    saver: CheckpointSaver | None = None
+    loggers: list[Logger] = field(default_factory=list)
+    state: State = State.STEPPING
+    sampled: int = 0
 
     def record(self, **facts: Any) -> None:
         if self.writes:
