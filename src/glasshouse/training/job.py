@@ -45,33 +45,21 @@ def _token_count(batch: Batch) -> int:
     return sum(tensor.numel() for tensor in batch.values() if tensor.ndim == 2 and not tensor.is_floating_point())
 
 
-def check(spec: Spec) -> Task:
-    """Check that model and task fit together, and that the spec names data. Reads no data and returns the task."""
+def check(spec: Spec, device: torch.device | None = None) -> Task:
+    """Check that the spec names data, and its parts. Reads no data and returns the task."""
     if not spec.data.source and not spec.data.files:
         raise SpecError(
             "this spec belongs to an imported model and names no data; fine-tune the model with: "
             "glasshouse train language-model training.start_from=RUN data.files=mine.txt"
         )
-    return check_parts(spec)
+    return check_parts(spec, device)
 
 
-def check_memory(spec: Spec, device: torch.device) -> None:
-    """Refuse a model whose weights alone are larger than the memory of the device. Nothing is allocated for this."""
-    task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
-    model = models.check(task.draft_model(spec.model), spec.data.context)
-    of_blocks = sum(parameter.numel() for name, parameter in model.named_parameters() if "blocks." in name)
-    parameters = of_blocks * max(spec.model.layers, 1)
-    memory = devices.memory(device) * spec.training.processes
-    if 4 * parameters > memory:
-        raise SpecError(
-            f"the weights of model.layers={spec.model.layers} blocks with model.width={spec.model.width} need about "
-            f"{size(4 * parameters)} of memory, but this device has {size(memory)}; choose a smaller model, or several "
-            "GPUs: training.processes=N"
-        )
+def check_parts(spec: Spec, device: torch.device | None = None) -> Task:
+    """Check that model and task fit together, and that the memory of the device, if there is one, holds the weights alone.
 
-
-def check_parts(spec: Spec) -> Task:
-    """Check that model and task fit together, whatever the data. Returns the task."""
+    Returns the task. Nothing is allocated.
+    """
     task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
     adaptation.check(spec)
     optimisers.check(spec.training)
@@ -86,6 +74,14 @@ def check_parts(spec: Spec) -> Task:
         if (count := getattr(spec.training, field)) > 1:
             what = f"training.{field}={count} with model.norm={spec.model.norm!r}"
             require(catalogue.find("norm", spec.model.norm), "batch", what)
+    of_blocks = sum(parameter.numel() for name, parameter in model.named_parameters() if "blocks." in name)
+    needed = 4 * of_blocks * max(spec.model.layers, 1)
+    if device and needed > (memory := devices.memory(device) * spec.training.processes):
+        raise SpecError(
+            f"the weights of model.layers={spec.model.layers} blocks with model.width={spec.model.width} need about "
+            f"{size(needed)} of memory, but this device has {size(memory)}; choose a smaller model, or several GPUs: "
+            "training.processes=N"
+        )
     return task
 
 
@@ -118,10 +114,8 @@ class Job:
         A run that is not new does not read `training.start_from`. A model whose weights are larger than the device's memory
         is refused first, unless `even_if_too_large`.
         """
-        task = check(spec)
+        task = check(spec, None if even_if_too_large else device)
         devices.check_threads(spec.training.threads)
-        if not even_if_too_large:
-            check_memory(spec, device)
         adapted: list[str] = []
         # What else adapts does so to texts that are still to be prepared.
         interval_only = spec.data.adapt == (evaluation_interval.FIELD,) or prepared_folder.named(spec.data)

@@ -89,19 +89,16 @@ def _rounded(module: nn.Module, inputs: tuple[Tensor, ...], stream: Tensor) -> T
 
 def use_fp8_products(model: nn.Module, number_format: str, device: torch.device) -> None:
     """From now on, compute the products of training in 8 bits wherever they would be in bfloat16 and the sizes allow it."""
+    wrong = ""
     if number_format != "bf16":
-        raise SpecError(
+        wrong = (
             f"replaces products in bfloat16, but this run trains in {number_format}; set training.precision=bf16, or "
-            "leave fp8_products out: steps that are not large gain nothing from it",
-            "training.fp8_products",
-            True,
+            "leave fp8_products out: steps that are not large gain nothing from it"
         )
-    if not fp8_products.available(device):
-        raise SpecError(
-            f"needs an NVIDIA GPU of compute capability 8.9 or newer, but this is {device}; leave it out",
-            "training.fp8_products",
-            True,
-        )
+    elif not fp8_products.available(device):
+        wrong = f"needs an NVIDIA GPU of compute capability 8.9 or newer, but this is {device}; leave it out"
+    if wrong:
+        raise SpecError(wrong, "training.fp8_products", True)
     for module in model.modules():
         if isinstance(module, TransformerStack):
             for layer in module.modules():
