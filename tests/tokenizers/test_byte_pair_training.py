@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
-from glasshouse.tokenizers.byte_alphabet import BYTE_OF_LETTER, LETTERS
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.byte_pair_training import learn_merges
 from glasshouse.tokenizers.piece_patterns import PATTERNS
+from glasshouse.tokenizers.tokenizer_json import BYTE_OF_LETTER, LETTERS
 from tests.tokenizers import reference_byte_pair
 from tests.tokenizers.difficult_texts import PROSE, wikitext
 from tests.tokenizers.package_training import train_with_package

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies
 
 import tokenizers
 from glasshouse.specs.errors import DataError, GlasshouseError
-from glasshouse.tokenizers import load, whole_words
+from glasshouse.tokenizers import load, words
 from glasshouse.tokenizers.words import Words
 from tests.refusals import refused
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts
@@ -78,7 +78,7 @@ def test_training_does_not_depend_on_the_chunks():
 
 
 def test_the_rarest_are_dropped(monkeypatch):
-    monkeypatch.setattr(whole_words, "MAX_COUNTED_WORDS", 4)
+    monkeypatch.setattr(words, "MAX_COUNTED_WORDS", 4)
     assert Words.train(["a a b b c d e"], 9).vocabulary == 4
 
 

@@ -6,12 +6,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from glasshouse.records import atomic_files
 from glasshouse.specs.errors import DataError, GlasshouseError
-from glasshouse.tokenizers.tokenizer_json import write_contents
 
 
 class VocabularyTooLarge(DataError):
@@ -39,6 +40,9 @@ class Tokenizer(ABC):
     name: ClassVar[str]
     lossless: bool
     """Whether `decode(encode(text)) == text` for every text."""
+    required_specials: ClassVar[tuple[str, ...]] = (END_OF_TEXT,)
+    fewest_ordinary: ClassVar[int] = 1
+    """The number of tokens that a trained vocabulary has at least, besides the special ones."""
 
     def __init__(self, tokens: Sequence[bytes | None], specials: Mapping[str, int]) -> None:
         """`tokens` holds the bytes of each id, special tokens included; None for an id that is not in use."""
@@ -119,14 +123,16 @@ class Tokenizer(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `tokenizer.json`, which the `tokenizers` package can read as well."""
-        write_contents(path, self._to_json())
+        try:
+            atomic_files.write_json(Path(path), self._to_json())
+        except OSError as error:
+            raise GlasshouseError(f"cannot write the tokenizer to {path}: {error.strerror}; check the path") from None
 
     def digest(self) -> str:
         """A digest of all tokens and settings. Equal tokenizers have equal digests."""
         return hashlib.blake2b(json.dumps(self._to_json()).encode(), digest_size=16).hexdigest()
 
     @classmethod
-    @abstractmethod
     def train(
         cls,
         chunks: Iterable[str],
@@ -141,8 +147,37 @@ class Tokenizer(ABC):
 
         The chunks are concatenated; to separate two documents, put `<|endoftext|>` or a newline between them. Special tokens
         in the text separate it and are not learned from. `<|endoftext|>` is always a special token. The result depends only
-        on the text, not on the sizes of the chunks or on the number of `processes` (threads).
+        on the text, not on the sizes of the chunks or on the number of `processes` (threads). `pattern` and `processes` are
+        for byte-pair encoding alone.
         """
+        missing = [special for special in cls.required_specials if special not in specials]
+        special_tokens = list(dict.fromkeys([*missing, *specials]))
+        if "" in special_tokens:
+            raise GlasshouseError("a special token must have at least one character; remove the empty one from `specials`")
+        fewest = len(special_tokens) + cls.fewest_ordinary
+        if vocabulary < fewest:
+            raise GlasshouseError(
+                f"is too small for {len(special_tokens)} special tokens ({', '.join(special_tokens)}) and at least "
+                f"{cls.fewest_ordinary} other tokens; choose {fewest} or more",
+                "vocabulary",
+                vocabulary,
+            )
+        report: Progress = progress or (lambda stage, fraction: None)
+        return cls._learn(chunks, vocabulary, special_tokens, pattern, processes, report)
+
+    @classmethod
+    def _learn(
+        cls,
+        chunks: Iterable[str],
+        vocabulary: int,
+        specials: Sequence[str],
+        pattern: str,
+        processes: int | None,
+        report: Progress,
+    ) -> Self:
+        raise GlasshouseError(
+            "an imported tokenizer cannot be trained; choose byte-pair, words, treebank-words or characters instead"
+        )
 
     @classmethod
     @abstractmethod
@@ -168,14 +203,6 @@ class Tokenizer(ABC):
         if self._has_unused_ids and None in result:
             raise GlasshouseError(f"the id {listed[result.index(None)]} has no token in this vocabulary; use another id")
         return result  # type: ignore[return-value]
-
-
-def collect_special_tokens(requested: Sequence[str], required: Sequence[str]) -> list[str]:
-    """The special tokens to train with: the required ones that were not requested, then the requested ones."""
-    collected = list(dict.fromkeys([*(special for special in required if special not in requested), *requested]))
-    if "" in collected:
-        raise GlasshouseError("a special token must have at least one character; remove the empty one from `specials`")
-    return collected
 
 
 def encode_unicode(text: str, encoding: str) -> bytes:

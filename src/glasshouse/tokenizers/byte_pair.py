@@ -13,23 +13,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 import numpy as np
 
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.tokenizers.base import (
-    END_OF_TEXT,
-    Progress,
-    Tokenizer,
-    VocabularyTooLarge,
-    collect_special_tokens,
-    encode_unicode,
-)
-from glasshouse.tokenizers.byte_alphabet import BYTE_OF_LETTER, LETTERS, from_letters, to_letters
-from glasshouse.tokenizers.piece_patterns import PATTERNS
-from glasshouse.tokenizers.plain_encoder import PlainEncoder
+from glasshouse.tokenizers.base import Progress, Tokenizer, VocabularyTooLarge, encode_unicode
+from glasshouse.tokenizers.piece_patterns import PATTERNS, split
 from glasshouse.tokenizers.tokenizer_json import (
+    BYTE_LEVEL,
+    BYTE_OF_LETTER,
+    LETTERS,
     UnsupportedTokenizer,
     build_contents,
-    check_common_parts,
+    check_parts,
     check_settings,
+    from_letters,
     read_special_tokens,
+    split_by,
+    to_letters,
 )
 
 if TYPE_CHECKING:
@@ -49,17 +46,15 @@ MAX_THREADS: Final = 4
 Merge = tuple[int, int, int]
 """Left id, right id, merged id."""
 
-_MODEL_SETTINGS: Final = {
-    "type": (None, "BPE"),
-    "dropout": (None, 0, 0.0),
-    "unk_token": (),  # checked separately, together with the vocabulary
-    "continuing_subword_prefix": (None, ""),
-    "end_of_word_suffix": (None, ""),
-    "fuse_unk": (),  # has no effect without an unknown token
-    "byte_fallback": (None, False),
-    "ignore_merges": (None, False),
-    "vocab": (),
-    "merges": (),
+_MODEL: Final = {
+    "type": "BPE",
+    "dropout": None,
+    "unk_token": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "fuse_unk": False,
+    "byte_fallback": False,
+    "ignore_merges": False,
 }
 
 
@@ -71,6 +66,7 @@ class BytePair(Tokenizer):
     """
 
     name: ClassVar[str] = "byte-pair"
+    fewest_ordinary: ClassVar[int] = BYTES
 
     def __init__(
         self, tokens: Sequence[bytes | None], merges: Sequence[Merge], specials: Mapping[str, int], pattern: str
@@ -86,11 +82,13 @@ class BytePair(Tokenizer):
         # The vocabulary of an imported file may not contain every byte. Encoding drops the bytes that it lacks.
         self.lossless = bool((self._byte_ids >= 0).all())
         self._plain_bytes_left = PLAIN_BYTES
+        self._plain_pieces: dict[str, list[int]] = {}
         self._thread_local = threading.local()
 
     @cached_property
-    def _plain_encoder(self) -> PlainEncoder:
-        return PlainEncoder(self._byte_ids, self.merges, self.pattern)
+    def _ranks(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """The rank and the merged id of each pair."""
+        return {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(self.merges)}
 
     @cached_property
     def _merge_table(self) -> np.ndarray:
@@ -114,7 +112,7 @@ class BytePair(Tokenizer):
         encoded = encode_unicode(text, "utf-8")
         if len(encoded) <= min(PLAIN_TEXT_BYTES, self._plain_bytes_left):
             self._plain_bytes_left -= len(encoded)
-            return self._plain_encoder.encode(text)
+            return self._encode_plainly(text)
         return self._encoder.encode(encoded)
 
     def encode_batch(self, texts: Sequence[str], *, specials: bool = True) -> list[np.ndarray]:
@@ -124,16 +122,38 @@ class BytePair(Tokenizer):
             return [self._encode_ordinary(text) for text in texts]
         return self._encoder.encode_batch([encode_unicode(text, "utf-8") for text in texts])
 
+    def _encode_plainly(self, text: str) -> np.ndarray:
+        """The ids by the definition, in plain Python. The compiled encoder gives the same.
+
+        It is far faster, but importing its compiler takes a second. A prompt is encoded here in a hundredth of that.
+        """
+        ids: list[int] = []
+        for piece in split(text, self.pattern):
+            if piece not in self._plain_pieces:
+                self._plain_pieces[piece] = self._merge_plainly(piece.encode())
+            ids += self._plain_pieces[piece]
+        return np.array(ids, np.int32)
+
+    def _merge_plainly(self, piece: bytes) -> list[int]:
+        """Merge the pair of lowest rank, leftmost first, until no known pair is left. Bytes without an id are dropped."""
+        ids = [id for id in self._byte_ids[list(piece)].tolist() if id >= 0]
+        while True:
+            pairs = enumerate(zip(ids, ids[1:], strict=False))
+            candidates = [(*self._ranks[pair], index) for index, pair in pairs if pair in self._ranks]
+            if not candidates:
+                return ids
+            _, merged, index = min(candidates)
+            ids[index : index + 2] = [merged]
+
     @classmethod
-    def train(
+    def _learn(
         cls,
         chunks: Iterable[str],
         vocabulary: int,
-        *,
-        pattern: str = "gpt-2",
-        specials: Sequence[str] = (END_OF_TEXT,),
-        processes: int | None = None,
-        progress: Progress | None = None,
+        specials: Sequence[str],
+        pattern: str,
+        processes: int | None,
+        report: Progress,
     ) -> Self:
         """Learn merges until there are exactly `vocabulary` tokens. `byte_pair_training` describes the algorithm."""
         from glasshouse.tokenizers.byte_pair_training import learn_merges
@@ -141,87 +161,59 @@ class BytePair(Tokenizer):
 
         if pattern not in PATTERNS:
             raise GlasshouseError(f"is not known; choose one of {', '.join(PATTERNS)}", "pattern", pattern)
-        special_tokens = collect_special_tokens(specials, required=(END_OF_TEXT,))
-        smallest = BYTES + len(special_tokens)
-        if vocabulary < smallest:
-            raise GlasshouseError(
-                f"is too small for {BYTES} bytes and {len(special_tokens)} special tokens; choose {smallest} or more",
-                "vocabulary",
-                vocabulary,
-            )
-        report: Progress = progress or (lambda stage, fraction: None)
         counts = count_stream(
             chunks,
             pattern,
-            special_tokens,
+            specials,
             processes or min(os.cpu_count() or 1, MAX_THREADS),
             lambda characters: report(f"counting: {characters / 1e6:.0f} M characters", 0.0),
         )
         alphabet = np.array([BYTE_OF_LETTER[letter] for letter in LETTERS], np.uint8)
-        target = vocabulary - len(special_tokens)
+        shift, target = len(specials), vocabulary - len(specials)
         learned, reached = learn_merges(
             *counts.to_arrays(), alphabet, target, lambda tokens: report("merging", tokens / target)
         )
         if reached < target:
-            possible = reached + len(special_tokens)
+            possible = reached + shift
             raise VocabularyTooLarge(
                 f"data.vocabulary={vocabulary} is too large for this text, which gives at most {possible} tokens; "
                 f"choose data.vocabulary={possible} or less, or add more text",
                 possible,
             )
-        shift = len(special_tokens)
-        tokens: list[bytes] = [special.encode() for special in special_tokens] + [bytes([byte]) for byte in alphabet]
+        tokens: list[bytes] = [special.encode() for special in specials] + [bytes([byte]) for byte in alphabet]
         merges = [(left + shift, right + shift, id + shift) for left, right, id in learned]
         halves = {id: (left, right) for left, right, id in reversed(merges)}
         for id in range(len(tokens), vocabulary):
             left, right = halves[id]
             tokens.append(tokens[left] + tokens[right])
-        written = {to_letters(token) for token in tokens[len(special_tokens) :]}
-        for special in special_tokens:
+        written = {to_letters(token) for token in tokens[shift:]}
+        for special in specials:
             if special in written:
                 raise GlasshouseError(
                     f"the special token {special!r} is written like an ordinary token in tokenizer.json; choose a longer "
                     "one, or one with brackets such as <|...|>"
                 )
-        return cls(tokens, merges, {special: id for id, special in enumerate(special_tokens)}, pattern)
+        return cls(tokens, merges, {special: id for id, special in enumerate(specials)}, pattern)
 
     def _to_json(self) -> dict[str, Any]:
         letters = [None if token is None else to_letters(token) for token in self._tokens]
         special_texts = {id: text for text, id in self.specials.items()}
         model = {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
+            **_MODEL,
             "vocab": {special_texts.get(id, token): id for id, token in enumerate(letters) if token is not None},
             "merges": [[letters[left], letters[right]] for left, right, _ in self.merges],
         }
-        byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-        decoder = {**byte_level, "use_regex": True}
-        if self.pattern == "gpt-2":
-            return build_contents(self.specials, model, {**byte_level, "use_regex": True}, decoder)
-        split = {
-            "type": "Split",
-            "pattern": {"Regex": PATTERNS[self.pattern]},
-            "behavior": "Isolated",
-            "invert": False,
-        }
-        sequence = {"type": "Sequence", "pretokenizers": [split, {**byte_level, "use_regex": False}]}
-        return build_contents(self.specials, model, sequence, decoder)
+        return build_contents(self.specials, model, pre_tokenizer=pre_tokenizer(self.pattern), decoder=BYTE_LEVEL)
 
     @classmethod
     def from_json(cls, contents: Mapping[str, Any]) -> Self:
-        check_common_parts(contents)
+        check_parts(contents)
         model = contents["model"]
-        check_settings("the model", model, _MODEL_SETTINGS)
-        pattern = _read_pattern(contents.get("pre_tokenizer"))
-        decoder = contents.get("decoder") or {}
-        if decoder.get("type") != "ByteLevel":
-            raise UnsupportedTokenizer(f"decoder {decoder.get('type')!r} is not supported with model type 'BPE'")
+        check_settings("the model", model, _MODEL, free=("unk_token", "fuse_unk", "vocab", "merges"))
+        pattern = _read_pattern(contents.get("pre_tokenizer") or {})
+        decoder = (contents.get("decoder") or {}).get("type")
+        if decoder != "ByteLevel":
+            raise UnsupportedTokenizer(f"decoder {decoder!r} is not supported with model type 'BPE'")
         vocabulary: dict[str, int] = model["vocab"]
         # If every byte is a token, no text is unknown, and an unknown token has no effect.
         if model.get("unk_token") is not None and not set(LETTERS) <= set(vocabulary):
@@ -241,32 +233,26 @@ class BytePair(Tokenizer):
         return cls(tokens, merges, specials, pattern)
 
 
-def _read_pattern(pre_tokenizer: Any) -> str:
+def pre_tokenizer(pattern: str) -> dict[str, Any]:
+    """The part of the file that splits a text into pieces."""
+    if pattern == "gpt-2":
+        return BYTE_LEVEL
+    return {"type": "Sequence", "pretokenizers": [split_by(PATTERNS[pattern]), {**BYTE_LEVEL, "use_regex": False}]}
+
+
+def _read_pattern(part: Mapping[str, Any]) -> str:
     """The name of the split pattern that a pre-tokenizer uses."""
-    kind = (pre_tokenizer or {}).get("type")
-    if kind == "ByteLevel":
-        _check_byte_level(pre_tokenizer, (True,))
+    parts = part.get("pretokenizers", []) if part.get("type") == "Sequence" else [part]
+    kinds = [each.get("type") for each in parts]
+    if kinds not in (["ByteLevel"], ["Split", "ByteLevel"]):
+        listed = f" of {kinds}" if kinds != [part.get("type")] else ""
+        raise UnsupportedTokenizer(f"pre_tokenizer {part.get('type')!r}{listed} is not supported with model type 'BPE'")
+    *splits, byte_level = parts
+    ours = {**BYTE_LEVEL, "use_regex": not splits}
+    check_settings("the pre_tokenizer ByteLevel", {"use_regex": True, **byte_level}, ours, free=("trim_offsets",))
+    if not splits:
         return "gpt-2"
-    parts = pre_tokenizer.get("pretokenizers", []) if kind == "Sequence" else []
-    if [part.get("type") for part in parts] != ["Split", "ByteLevel"]:
-        listed = f" of {[part.get('type') for part in parts]}" if parts else ""
-        raise UnsupportedTokenizer(f"pre_tokenizer {kind!r}{listed} is not supported with model type 'BPE'")
-    split, byte_level = parts
-    _check_byte_level(byte_level, (False,))
-    check_settings(
-        "the pre_tokenizer Split",
-        split,
-        {"type": (), "pattern": (), "behavior": ("Isolated",), "invert": (False,)},
-    )
     for name, pattern in PATTERNS.items():
-        if split["pattern"] == {"Regex": pattern}:
+        if splits == [split_by(pattern)]:
             return name
-    raise UnsupportedTokenizer(f"the pattern {split['pattern']} of the pre_tokenizer Split is not supported")
-
-
-def _check_byte_level(settings: Mapping[str, Any], use_regex: tuple[bool, ...]) -> None:
-    check_settings(
-        "the pre_tokenizer ByteLevel",
-        {"use_regex": True, **settings},
-        {"type": (), "add_prefix_space": (False,), "trim_offsets": (), "use_regex": use_regex},
-    )
+    raise UnsupportedTokenizer(f"the pattern {splits[0].get('pattern')} of the pre_tokenizer Split is not supported")

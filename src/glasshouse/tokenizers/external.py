@@ -7,16 +7,15 @@ can be written token by token.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
-from glasshouse.specs.errors import DataError, GlasshouseError, MissingExtra
-from glasshouse.tokenizers.base import END_OF_TEXT, Progress, Tokenizer, encode_unicode
-from glasshouse.tokenizers.byte_alphabet import from_letters
-from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
+from glasshouse.specs.errors import DataError, MissingExtra
+from glasshouse.tokenizers.base import END_OF_TEXT, Tokenizer, encode_unicode
+from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer, from_letters
 
 END_TOKENS: Final = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "<|im_end|>", "<|eot_id|>", "[SEP]")
 """The names of end-of-text tokens, most reliable first."""
@@ -26,10 +25,6 @@ _BYTE_TOKEN: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 TokenDecoder = Callable[[str], bytes]
 """Maps a token as written in the file to the bytes that it adds to a text."""
-
-
-class PackagePanic(Exception):
-    """The Rust code of the package stopped because of something that it took for granted."""
 
 
 @final
@@ -73,16 +68,21 @@ class ExternalTokenizer(Tokenizer):
             return model["unk_id"]
         return self._with_specials.token_to_id(model["unk_token"]) if model.get("unk_token") else None
 
+    def _encoded(self, probes: Iterable[tuple[str, ...]]) -> Iterator[Any]:
+        """Texts or pairs as the package encodes them, with start and end tokens.
+
+        Texts are left out that the vocabulary lacks, if it has no unknown token.
+        """
+        for texts in probes:
+            try:
+                yield _call("encode this text", self._with_specials.encode, *texts, add_special_tokens=True)
+            except DataError:
+                continue
+
     @cached_property
     def prefix_and_suffix(self) -> tuple[list[int], list[int]]:
         # If the vocabulary has none of the probe texts, the text of a special token still has an id.
-        for probe in (*_PROBE_TEXTS, *self.specials):
-            try:
-                encoding = _called(self._with_specials.encode, probe, add_special_tokens=True)
-            except PackagePanic as error:
-                raise UnsupportedTokenizer(f"{error}; save the tokenizer again") from None
-            except Exception:  # The vocabulary lacks this text and has no unknown token.
-                continue
+        for encoding in self._encoded((probe,) for probe in (*_PROBE_TEXTS, *self.specials)):
             text_positions = [index for index, added in enumerate(encoding.special_tokens_mask) if not added]
             if text_positions:
                 return encoding.ids[: text_positions[0]], encoding.ids[text_positions[-1] + 1 :]
@@ -90,11 +90,7 @@ class ExternalTokenizer(Tokenizer):
 
     @cached_property
     def pair_separator(self) -> list[int]:
-        for probe in _PROBE_TEXTS:
-            try:
-                encoding = _called(self._with_specials.encode, probe, probe, add_special_tokens=True)
-            except Exception:  # The vocabulary lacks this text and has no unknown token.
-                continue
+        for encoding in self._encoded((probe, probe) for probe in _PROBE_TEXTS):
             texts = list(zip(encoding.sequence_ids, encoding.special_tokens_mask, strict=True))
             first, second = ([index for index, text in enumerate(texts) if text == (number, 0)] for number in (0, 1))
             if first and second and encoding.ids[first[-1] + 1 : second[0]]:
@@ -102,43 +98,24 @@ class ExternalTokenizer(Tokenizer):
         return super().pair_separator
 
     def encode(self, text: str, *, specials: bool = True) -> np.ndarray:
-        return np.array(self._encode_ids(self._with_specials if specials else self._without_specials, text), np.int32)
+        encode_unicode(text, "utf-8")  # raises our own error for a lone surrogate
+        tokenizer = self._with_specials if specials else self._without_specials
+        return np.array(_call("encode this text", tokenizer.encode, text, add_special_tokens=False).ids, np.int32)
 
     def encode_batch(self, texts: Sequence[str], *, specials: bool = True) -> list[np.ndarray]:
-        tokenizer = self._with_specials if specials else self._without_specials
         for text in texts:
             encode_unicode(text, "utf-8")
-        try:
-            encodings = _called(tokenizer.encode_batch_fast, list(texts), add_special_tokens=False)
-        except Exception as error:
-            raise DataError(f"the tokenizer cannot encode these texts: {error}") from None
+        tokenizer = self._with_specials if specials else self._without_specials
+        encodings = _call("encode these texts", tokenizer.encode_batch_fast, list(texts), add_special_tokens=False)
         return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
         listed = [int(id) for id in ids]
         self._tokens_of(listed)  # raises an error for an unknown id, which the package would ignore
-        try:
-            text: str = _called(self._with_specials.decode, listed, skip_special_tokens=False)
-        except PackagePanic as error:
-            raise DataError(f"the tokenizer cannot decode these tokens: {error}") from None
+        text: str = _call("decode these tokens", self._with_specials.decode, listed, skip_special_tokens=False)
         suffix = self._contents["model"].get("end_of_word_suffix")
         # CLIP's file has an end-of-word suffix, but its decoder does not remove it.
         return text.replace(suffix, " ").rstrip(" ") if suffix and suffix in text else text
-
-    @classmethod
-    def train(
-        cls,
-        chunks: Iterable[str],
-        vocabulary: int,
-        *,
-        pattern: str = "gpt-2",
-        specials: Sequence[str] = (END_OF_TEXT,),
-        processes: int | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        raise GlasshouseError(
-            "an imported tokenizer cannot be trained; choose byte-pair, words, treebank-words or characters instead"
-        )
 
     def _encode_ordinary(self, text: str) -> np.ndarray:
         return self.encode(text, specials=False)
@@ -163,27 +140,26 @@ class ExternalTokenizer(Tokenizer):
         if "dropout" in contents["model"]:
             contents["model"] = {**contents["model"], "dropout": None}
         try:
-            return _called(tokenizers.Tokenizer.from_str, json.dumps(contents))
-        except Exception as error:  # The package raises plain `Exception`.
-            raise UnsupportedTokenizer(f"the package 'tokenizers' cannot read it: {error}") from None
-
-    @staticmethod
-    def _encode_ids(tokenizer: Any, text: str) -> list[int]:
-        encode_unicode(text, "utf-8")  # raises our own error for a lone surrogate
-        try:
-            return _called(tokenizer.encode, text, add_special_tokens=False).ids
-        except Exception as error:  # The package raises plain `Exception`, for example if an unknown token is missing.
-            raise DataError(f"the tokenizer cannot encode this text: {error}") from None
+            return _call("be read", tokenizers.Tokenizer.from_str, json.dumps(contents))
+        except DataError as error:
+            raise UnsupportedTokenizer(str(error)) from None
 
 
-def _called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What a function of the package gives. A panic of its Rust code is no `Exception`, and becomes one."""
+def _call(purpose: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """The result of a function of the package, which raises plain `Exception`, for example for a text without a token.
+
+    Its Rust code may stop with a panic at something that it took for granted. A panic is no `Exception`.
+    """
     try:
         return function(*arguments, **options)
+    except Exception as error:
+        raise DataError(f"the tokenizer cannot {purpose} with the package 'tokenizers': {error}") from None
     except BaseException as error:
-        if type(error).__name__ == "PanicException":
-            raise PackagePanic(f"the package 'tokenizers' failed on this file: {error}") from None
-        raise
+        if type(error).__name__ != "PanicException":
+            raise
+        raise UnsupportedTokenizer(
+            f"the package 'tokenizers' failed on this file: {error}; save the tokenizer again"
+        ) from None
 
 
 def _token_decoder(decoder: Mapping[str, Any] | None, model: Mapping[str, Any]) -> TokenDecoder:

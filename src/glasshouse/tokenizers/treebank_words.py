@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, final
 
-from glasshouse.tokenizers.whole_words import WholeWords
+from glasshouse.tokenizers.tokenizer_json import split_by
+from glasshouse.tokenizers.words import WordLevel
 
 BLANKS: Final = r"\t\x0b\x0c\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 """The whitespace characters other than a newline."""
@@ -76,12 +77,8 @@ def _bisect(pattern: re.Pattern[str], word: str) -> list[str]:
     return [word[: match.start()], match[0]] if match else [word]
 
 
-def _split_step(pattern: str, behavior: str) -> dict[str, Any]:
-    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": False}
-
-
 @final
-class TreebankWords(WholeWords):
+class TreebankWords(WordLevel):
     """A token is a word, a punctuation mark or a clitic.
 
     Encoding the decoded text may give other ids, since quotes are then surrounded by spaces. A document of more than a block
@@ -100,9 +97,9 @@ class TreebankWords(WholeWords):
     pre_tokenizer: ClassVar[Mapping[str, Any]] = {
         "type": "Sequence",
         "pretokenizers": [
-            _split_step(_MARKS, "Isolated"),
-            _split_step(rf"[\n{BLANKS}]+", "Removed"),
-            *(_split_step(division, "Isolated") for division in _DIVISIONS),
+            split_by(_MARKS),
+            split_by(rf"[\n{BLANKS}]+", "Removed"),
+            *(split_by(division) for division in _DIVISIONS),
         ],
     }
 
