@@ -3,18 +3,27 @@
 Text is repetitive: most pieces have occurred before. A new piece is merged once, and its ids are stored in a hash table, so
 encoding consists mostly of splitting and looking up. The table has a maximum size. When it is full it is emptied, and common
 pieces soon return.
+
+Each array argument of a compiled function costs as much time as encoding twenty bytes, and a line of text is short. So the
+addresses and lengths of the arrays are in an int64 table, the state, and only this table is passed.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numba import carray
 
-from glasshouse.compilation import kernel, kernel_only
-from glasshouse.tokenizers.array_addresses import array_at, write_address
+from glasshouse.compilation import kernel, kernel_only, pointer
 from glasshouse.tokenizers.byte_pair_merging import WORK_WORDS, merge_piece
-from glasshouse.tokenizers.piece_lookup import process_known_pieces
-from glasshouse.tokenizers.piece_table import INLINE_BYTES, SLOT_WORDS, find_slot, piece_key, rehash_slots
+from glasshouse.tokenizers.piece_table import (
+    INLINE_BYTES,
+    SLOT_WORDS,
+    find_slot,
+    piece_key,
+    process_known_pieces,
+    rehash_slots,
+)
 from glasshouse.tokenizers.pretokenizer import character_classes, piece_end
 
 MAX_CACHED_BYTES: Final = 256
@@ -32,6 +41,12 @@ IS_GPT4, SLOTS_USED, BYTES_STORED, IDS_STORED, IDS_WRITTEN = (np.int64(entry) fo
 """The entries of the encoder's state: first the addresses of arrays, two words each, then single numbers."""
 
 _THIRTY_TWO = np.uint64(32)
+
+
+@kernel_only
+def array_at(state, entry, dtype):  # type: ignore[no-untyped-def]
+    """The array of an entry of the state."""
+    return carray(pointer(state[2 * entry]), (state[2 * entry + 1],), dtype)
 
 
 @kernel_only
@@ -201,4 +216,4 @@ class PieceEncoder:
 
     def _set_array(self, entry: np.int64, array: np.ndarray) -> None:
         self._arrays[entry] = array  # Keeps the array alive while its address is in the state.
-        write_address(self._state, int(entry), array)
+        self._state[2 * entry], self._state[2 * entry + 1] = array.ctypes.data, len(array)

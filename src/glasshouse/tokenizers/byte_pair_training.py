@@ -12,7 +12,7 @@ for each distinct pair.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,32 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _THIRTY_TWO = np.uint64(32)
 
 
+class Pieces(NamedTuple):
+    """The tokens of all pieces; for each piece its start, the number of its tokens, and how often it occurs."""
+
+    symbols: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+    frequencies: np.ndarray
+
+
+class Pairs(NamedTuple):
+    """The hash table of pairs, their occurrences, and the pairs whose count has increased in this step."""
+
+    slots: np.ndarray
+    occurrences: np.ndarray
+    changed: np.ndarray
+    counters: np.ndarray
+
+
+class Spellings(NamedTuple):
+    """The bytes of all tokens one after the other, where each token ends, and the hash table of tokens by their bytes."""
+
+    bytes: np.ndarray
+    ends: np.ndarray
+    slots: np.ndarray
+
+
 @kernel_only
 def find_pair_slot(pairs, pair):  # type: ignore[no-untyped-def]
     """The index of a pair's slot in the hash table, or of the empty slot in which to insert it."""
@@ -44,22 +70,23 @@ def find_pair_slot(pairs, pair):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def count_pair(pairs, pair, frequency, piece, occurrences, changed, counters):  # type: ignore[no-untyped-def]
+def count_pair(pairs, pair, frequency, piece):  # type: ignore[no-untyped-def]
     """Count a pair in a piece and record the occurrence. The first change in a step adds the pair to `changed`."""
-    slot = find_pair_slot(pairs, pair)
-    if pairs[slot] == _EMPTY:
-        pairs[slot], pairs[slot + 1], pairs[slot + 2], pairs[slot + 3] = pair, 0, _EMPTY, _EMPTY
+    slots, occurrences, counters = pairs.slots, pairs.occurrences, pairs.counters
+    slot = find_pair_slot(slots, pair)
+    if slots[slot] == _EMPTY:
+        slots[slot], slots[slot + 1], slots[slot + 2], slots[slot + 3] = pair, 0, _EMPTY, _EMPTY
         counters[PAIRS] += 1
-    pairs[slot + 1] += frequency
-    last = pairs[slot + 2]
+    slots[slot + 1] += frequency
+    last = slots[slot + 2]
     if last == _EMPTY or occurrences[2 * last] != piece:
         new = counters[OCCURRENCES]
         occurrences[2 * new], occurrences[2 * new + 1] = piece, last
-        pairs[slot + 2] = new
+        slots[slot + 2] = new
         counters[OCCURRENCES] += 1
-    if pairs[slot + 3] != counters[MERGES]:
-        pairs[slot + 3] = counters[MERGES]
-        changed[counters[CHANGED]] = pair
+    if slots[slot + 3] != counters[MERGES]:
+        slots[slot + 3] = counters[MERGES]
+        pairs.changed[counters[CHANGED]] = pair
         counters[CHANGED] += 1
 
 
@@ -91,116 +118,105 @@ def heap_place(heap, hole, size, count, pair):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def spell_token(left, right, token_bytes, token_ends, spellings, counters):  # type: ignore[no-untyped-def]
+def spell_token(left, right, spellings, counters):  # type: ignore[no-untyped-def]
     """The id of the token that two tokens spell together. It is a new id unless a token with this spelling exists."""
+    spelled, ends, slots = spellings.bytes, spellings.ends, spellings.slots
     token = counters[TOKENS]
-    start = end = token_ends[token - 1]
+    start = end = ends[token - 1]
     digest = np.uint64(0)
     for half in range(2):
         half_token = right if half else left
-        for position in range(token_ends[half_token - 1] if half_token > 0 else 0, token_ends[half_token]):
-            token_bytes[end] = token_bytes[position]
-            digest = (digest ^ np.uint64(token_bytes[end])) * _MULTIPLIER
+        for position in range(ends[half_token - 1] if half_token > 0 else 0, ends[half_token]):
+            spelled[end] = spelled[position]
+            digest = (digest ^ np.uint64(spelled[end])) * _MULTIPLIER
             end += 1
-    mask = len(spellings) - 1
+    mask = len(slots) - 1
     slot = np.int64(digest >> _THIRTY_TWO) & mask
-    while spellings[slot] != _EMPTY:
-        known = spellings[slot]
-        if token_ends[known] - token_ends[known - 1] == end - start:
+    while slots[slot] != _EMPTY:
+        known = slots[slot]
+        if ends[known] - ends[known - 1] == end - start:
             index = 0
-            while start + index < end and token_bytes[token_ends[known - 1] + index] == token_bytes[start + index]:
+            while start + index < end and spelled[ends[known - 1] + index] == spelled[start + index]:
                 index += 1
             if start + index == end:
                 return known
         slot = (slot + 1) & mask
-    spellings[slot] = token
-    token_ends[token] = end
+    slots[slot] = token
+    ends[token] = end
     counters[TOKENS] = token + 1
     return token
 
 
 @kernel
-def count_pairs(  # type: ignore[no-untyped-def]
-    symbols, piece_ends, frequencies, pairs, occurrences, changed, counters, piece
-):
+def count_pairs(pieces, pairs, piece):  # type: ignore[no-untyped-def]
     """Count the pairs of all pieces from `piece` on. Returns the first piece that the table has no room for, or the end."""
-    while piece < len(piece_ends):
-        start = piece_ends[piece - 1] if piece > 0 else 0
-        if (counters[PAIRS] + piece_ends[piece] - start) * 2 * PAIR_WORDS > len(pairs):
+    symbols = pieces.symbols
+    while piece < len(pieces.starts):
+        start, length = pieces.starts[piece], pieces.lengths[piece]
+        if (pairs.counters[PAIRS] + length) * 2 * PAIR_WORDS > len(pairs.slots):
             break
-        for position in range(start, piece_ends[piece] - 1):
+        for position in range(start, start + length - 1):
             pair = np.int64(symbols[position]) << 32 | symbols[position + 1]
-            count_pair(pairs, pair, frequencies[piece], piece, occurrences, changed, counters)
+            count_pair(pairs, pair, pieces.frequencies[piece], piece)
         piece += 1
     return piece
 
 
 @kernel
-def push_changed_pairs(pairs, changed, heap, counters):  # type: ignore[no-untyped-def]
+def push_changed_pairs(pairs, heap):  # type: ignore[no-untyped-def]
     """Add all changed pairs with a positive count to the heap of candidates."""
+    counters = pairs.counters
     for index in range(counters[CHANGED]):
-        count = pairs[find_pair_slot(pairs, changed[index]) + 1]
+        count = pairs.slots[find_pair_slot(pairs.slots, pairs.changed[index]) + 1]
         if count > 0:
             counters[CANDIDATES] += 1
-            heap_place(heap, counters[CANDIDATES] - 1, counters[CANDIDATES], count, changed[index])
+            heap_place(heap, counters[CANDIDATES] - 1, counters[CANDIDATES], count, pairs.changed[index])
     counters[CHANGED] = 0
 
 
 @kernel_only
-def merge_in_piece(  # type: ignore[no-untyped-def]
-    symbols, start, length, pair, token, frequency, piece, pairs, occurrences, changed, counters
-):
-    """Merge a pair wherever it occurs in a piece, from left to right, and update all counts. Returns the new length."""
+def merge_in_piece(pieces, piece, pairs, pair, token):  # type: ignore[no-untyped-def]
+    """Merge a pair wherever it occurs in a piece, from left to right, and update all counts."""
+    symbols, slots, frequency = pieces.symbols, pairs.slots, pieces.frequencies[piece]
     left, right = pair >> 32, pair & 0xFFFFFFFF
+    start = pieces.starts[piece]
     read = write = start
-    stop = start + length
+    stop = start + pieces.lengths[piece]
     while read < stop:
         symbol = np.int64(symbols[read])
         if symbol == left and read + 1 < stop and symbols[read + 1] == right:
             symbol = token
             if write > start:
                 before = np.int64(symbols[write - 1])
-                pairs[find_pair_slot(pairs, before << 32 | left) + 1] -= frequency
-                count_pair(pairs, before << 32 | token, frequency, piece, occurrences, changed, counters)
+                slots[find_pair_slot(slots, before << 32 | left) + 1] -= frequency
+                count_pair(pairs, before << 32 | token, frequency, piece)
             if read + 2 < stop:
                 after = np.int64(symbols[read + 2])
-                pairs[find_pair_slot(pairs, right << 32 | after) + 1] -= frequency
-                count_pair(pairs, token << 32 | after, frequency, piece, occurrences, changed, counters)
+                slots[find_pair_slot(slots, right << 32 | after) + 1] -= frequency
+                count_pair(pairs, token << 32 | after, frequency, piece)
             read += 1
         symbols[write] = symbol
         write += 1
         read += 1
-    return write - start
+    pieces.lengths[piece] = write - start
 
 
 @kernel
-def learn_merge_steps(  # type: ignore[no-untyped-def]
-    symbols,
-    starts,
-    lengths,
-    frequencies,
-    pairs,
-    occurrences,
-    changed,
-    heap,
-    token_bytes,
-    token_ends,
-    spellings,
-    merges,
-    counters,
-    max_tokens,
-):
+def learn_merge_steps(pieces, pairs, heap, spellings, merges, max_tokens):  # type: ignore[no-untyped-def]
     """Merge until there are `max_tokens` tokens, no candidate is left, or the arrays may be too small for another step."""
+    slots, counters = pairs.slots, pairs.counters
     while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
         # All new pairs of a step contain its new token, as the left or as the right token.
         new_pairs = 2 * counters[TOKENS] + 2
-        if (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs) or counters[MERGES] * 3 >= len(merges):
+        if (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(slots) or counters[MERGES] * 3 >= len(merges):
             break
-        if (counters[CANDIDATES] + new_pairs) * 2 > len(heap) or token_ends[counters[TOKENS] - 1] * 3 > len(token_bytes):
+        if (counters[CANDIDATES] + new_pairs) * 2 > len(heap):
+            break
+        if spellings.ends[counters[TOKENS] - 1] * 3 > len(spellings.bytes):
             break
         pair = heap[1]
-        slot = find_pair_slot(pairs, pair)
-        count = pairs[slot + 1]
+        slot = find_pair_slot(slots, pair)
+        count = slots[slot + 1]
         if count > 0 and count != heap[0]:  # Other merges have consumed occurrences since the pair was pushed.
             heap_place(heap, _ROOT, counters[CANDIDATES], count, pair)
             continue
@@ -210,29 +226,17 @@ def learn_merge_steps(  # type: ignore[no-untyped-def]
         if count <= 0:
             continue
         left, right = pair >> 32, pair & 0xFFFFFFFF
-        token = spell_token(left, right, token_bytes, token_ends, spellings, counters)
+        token = spell_token(left, right, spellings, counters)
         step = counters[MERGES]
         merges[3 * step], merges[3 * step + 1], merges[3 * step + 2] = left, right, token
-        occurrence = pairs[slot + 2]
-        pairs[slot + 2] = _EMPTY
+        occurrence = slots[slot + 2]
+        slots[slot + 2] = _EMPTY
         while occurrence != _EMPTY:
-            piece = np.int64(occurrences[2 * occurrence])
-            occurrence = np.int64(occurrences[2 * occurrence + 1])
-            lengths[piece] = merge_in_piece(
-                symbols,
-                starts[piece],
-                lengths[piece],
-                pair,
-                token,
-                frequencies[piece],
-                piece,
-                pairs,
-                occurrences,
-                changed,
-                counters,
-            )
-        pairs[slot + 1] = 0
-        push_changed_pairs(pairs, changed, heap, counters)
+            piece = np.int64(pairs.occurrences[2 * occurrence])
+            occurrence = np.int64(pairs.occurrences[2 * occurrence + 1])
+            merge_in_piece(pieces, piece, pairs, pair, token)
+        slots[slot + 1] = 0
+        push_changed_pairs(pairs, heap)
         counters[MERGES] = step + 1
 
 
@@ -263,52 +267,39 @@ def learn_merges(
     token_of_byte[alphabet] = np.arange(256)
     symbols = token_of_byte[np.frombuffer(pieces, np.uint8)]
     lengths = np.diff(piece_ends, prepend=0)
-    starts = piece_ends - lengths
+    counted = Pieces(symbols, piece_ends - lengths, lengths, frequencies)
     counters = np.zeros(6, np.int64)
-    # A piece of n bytes starts with n - 1 occurrences, and each of its at most n - 1 merges adds two.
-    occurrences = np.empty(2 * 3 * max(1, len(symbols)), np.int32)
-    changed = np.empty(max(1 << 16, 2 * max_tokens + 2), np.int64)
-    pairs = np.full(PAIR_WORDS << 14, _EMPTY, np.int64)
-    piece = 0
     counters[MERGES] = -2  # Differs from `_EMPTY` and from all later steps, so that the first counts are changes too.
-    while True:
-        piece = count_pairs(symbols, piece_ends, frequencies, pairs, occurrences, changed, counters, piece)
-        if piece >= len(frequencies):
-            break
+    pairs = Pairs(
+        np.full(PAIR_WORDS << 14, _EMPTY, np.int64),
+        # A piece of n bytes starts with n - 1 occurrences, and each of its at most n - 1 merges adds two.
+        np.empty(2 * 3 * max(1, len(symbols)), np.int32),
+        np.empty(max(1 << 16, 2 * max_tokens + 2), np.int64),
+        counters,
+    )
+    piece = 0
+    while (piece := count_pairs(counted, pairs, piece)) < len(frequencies):
         pairs = _doubled(pairs)
-        changed = np.resize(changed, max(len(changed), len(pairs) // PAIR_WORDS))
+        pairs = pairs._replace(changed=np.resize(pairs.changed, max(len(pairs.changed), len(pairs.slots) // PAIR_WORDS)))
     heap = np.empty(4 * counters[CHANGED] + 2, np.int64)
-    push_changed_pairs(pairs, changed, heap, counters)
+    push_changed_pairs(pairs, heap)
     counters[TOKENS], counters[MERGES] = 256, 0
-    spellings = np.full(1 << (2 * max_tokens + 1).bit_length(), _EMPTY, np.int32)
-    token_ends = np.zeros(max_tokens + 256, np.int64)
-    token_ends[:256] = np.arange(1, 257)
-    token_bytes = np.resize(alphabet.astype(np.uint8), 1 << 16)
+    spellings = Spellings(
+        np.resize(alphabet.astype(np.uint8), 1 << 16),
+        np.concatenate((np.arange(1, 257), np.zeros(max_tokens, np.int64))),
+        np.full(1 << (2 * max_tokens + 1).bit_length(), _EMPTY, np.int32),
+    )
     merges = np.empty(3 * max_tokens, np.int64)
     while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
         stop = min(max_tokens, int(counters[TOKENS]) + REPORT_EVERY)
-        learn_merge_steps(
-            symbols,
-            starts,
-            lengths,
-            frequencies,
-            pairs,
-            occurrences,
-            changed,
-            heap,
-            token_bytes,
-            token_ends,
-            spellings,
-            merges,
-            counters,
-            stop,
-        )
+        learn_merge_steps(counted, pairs, heap, spellings, merges, stop)
         report(int(counters[TOKENS]))
         new_pairs = 2 * int(counters[TOKENS] + REPORT_EVERY)
-        while (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs):
+        while (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs.slots):
             pairs = _doubled(pairs)
         heap = _with_room(heap, 2 * int(counters[CANDIDATES] + new_pairs))
-        token_bytes = _with_room(token_bytes, 3 * int(token_ends[counters[TOKENS] - 1]))
+        needed_bytes = 3 * int(spellings.ends[counters[TOKENS] - 1])
+        spellings = spellings._replace(bytes=_with_room(spellings.bytes, needed_bytes))
         merges = _with_room(merges, 3 * int(counters[MERGES] + 1))
     learned: dict[tuple[int, int], int] = {}
     for left, right, token in merges[: 3 * counters[MERGES]].reshape(-1, 3).tolist():
@@ -318,11 +309,11 @@ def learn_merges(
     return [(left, right, token) for (left, right), token in learned.items()], int(counters[TOKENS])
 
 
-def _doubled(pairs: np.ndarray) -> np.ndarray:
+def _doubled(pairs: Pairs) -> Pairs:
     """The same pairs in a table of twice the size."""
-    larger = np.full(2 * len(pairs), _EMPTY, np.int64)
-    rehash_pairs(pairs, larger)
-    return larger
+    slots = np.full(2 * len(pairs.slots), _EMPTY, np.int64)
+    rehash_pairs(pairs.slots, slots)
+    return pairs._replace(slots=slots)
 
 
 def _with_room(array: np.ndarray, needed: int) -> np.ndarray:

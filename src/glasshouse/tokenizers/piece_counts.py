@@ -18,8 +18,14 @@ import numpy as np
 
 from glasshouse.compilation import kernel, kernel_only
 from glasshouse.tokenizers.base import encode_unicode
-from glasshouse.tokenizers.piece_lookup import process_known_pieces
-from glasshouse.tokenizers.piece_table import INLINE_BYTES, SLOT_WORDS, find_slot, piece_key, rehash_slots
+from glasshouse.tokenizers.piece_table import (
+    INLINE_BYTES,
+    SLOT_WORDS,
+    find_slot,
+    piece_key,
+    process_known_pieces,
+    rehash_slots,
+)
 from glasshouse.tokenizers.pretokenizer import character_classes, piece_end
 from glasshouse.tokenizers.safe_boundaries import BLOCK_CHARACTERS, split_into_blocks
 
@@ -163,36 +169,32 @@ def count_stream(
     Special tokens end a piece and are not counted. `report` receives the number of characters counted so far.
     """
     separator = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))) or r"(?!)")
-    total = PieceCounts(pattern)
-    tables = [total] if threads <= 1 else [PieceCounts(pattern) for _ in range(threads)]
-    pending: list[Future[None] | None] = [None] * len(tables)
+    threads = max(1, threads)
+    total, tables = PieceCounts(pattern), [PieceCounts(pattern) for _ in range(threads)]
+    pending: list[Future[None] | None] = [None] * threads
     characters = 0
 
     def count(table: PieceCounts, block: str) -> None:
         for text in separator.split(block):
             table.add_text(text)
 
+    def finish(worker: int) -> None:
+        if (future := pending[worker]) is not None:
+            future.result()
+
     def combine() -> None:
-        for future in pending:
-            if future:
-                future.result()
-        for index, table in enumerate(tables):
-            if table is not total:
-                total.add_counts(*table.to_arrays())
-                tables[index] = PieceCounts(pattern)
+        for worker in range(threads):
+            finish(worker)
+            total.add_counts(*tables[worker].to_arrays())
+            tables[worker] = PieceCounts(pattern)
         if len(total) > max_pieces:
             total.drop_rarest(max_pieces // 2)
 
-    with ThreadPoolExecutor(max(1, threads)) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         for index, block in enumerate(split_into_blocks(chunks, specials, size)):
-            worker = index % len(tables)
-            previous = pending[worker]
-            if previous:
-                previous.result()
-            if threads <= 1:
-                count(total, block)
-            else:
-                pending[worker] = pool.submit(count, tables[worker], block)
+            worker = index % threads
+            finish(worker)
+            pending[worker] = pool.submit(count, tables[worker], block)
             if (index + 1) % COMBINE_EVERY == 0:
                 combine()
             characters += len(block)
