@@ -203,9 +203,9 @@ def test_recursion_goes_deep(tokenizer):
         ({"items": 3}, ["3", "#/items"]),
     ],
 )
-def test_schemas_that_are_refused(schema, values):
+def test_schemas_that_are_refused(tokenizer, schema, values):
     with refused(GlasshouseError, *values):
-        json_schema.parse(schema)
+        TokenConstraint(json_schema.parse(schema), tokenizer)
 
 
 def test_an_optional_part_that_nothing_satisfies_is_left_out():

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glasshouse.generation.byte_automaton import utf8_branches
 from glasshouse.generation.grammar import ALL_CHARACTERS, characters
-from glasshouse.generation.utf8_branches import utf8_branches
 
 # Around the lengths of UTF-8, the surrogates and the ends.
 EDGES = [0, 0x41, 0x7F, 0x80, 0xBF, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x3FFFF, 0x10FFFF]

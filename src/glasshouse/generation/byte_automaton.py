@@ -5,11 +5,14 @@ continuations: what may still follow, as a linked list of nodes. Reading a byte 
 continuation (Antimirov, Partial derivatives of regular expressions, 1996). A rule that refers to itself makes the list
 longer, so the list is also the stack of a pushdown automaton.
 
-Every state can be completed, because a `Grammar` has no part that matches nothing.
+What no finite text can match is left out: a continuation that cannot be completed is no part of a state. So every state but
+the dead one can be completed.
 """
 
+import functools
+import math
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,7 +24,6 @@ from glasshouse.generation.grammar import (
     Grammar,
     Repetition,
 )
-from glasshouse.generation.utf8_branches import Branches, utf8_branches
 from glasshouse.specs.errors import GlasshouseError
 
 DEAD: Final = 0
@@ -32,10 +34,23 @@ MAX_CONTINUATIONS: Final = 1_000
 
 _BYTES, _SEQUENCE, _CHOICE, _REPEAT, _RULE = range(5)
 _END: Final = 0  # the empty continuation
-_Node = tuple[int, int, tuple[int, ...], int | None]
-_NO_NODE: Final[_Node] = (_SEQUENCE, 0, (), None)
+
+# The last code point that UTF-8 encodes in 1, 2, 3 and 4 bytes.
+_LAST: Final = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
+
+Branches = tuple[tuple[int, Any], ...]
+"""A tree of bytes: pairs (bytes, branches after these bytes). The bytes are a bit set. () is the end."""
 _Edge = tuple[int, int]
 """The classes of bytes that may come next, as a bit set, and the continuation after them."""
+
+
+class _Node(NamedTuple):
+    """`number` is a bit set of bytes, the least count of a repetition, or a rule. `most` is None for any number of times."""
+
+    kind: int
+    number: int = 0
+    parts: tuple[int, ...] = ()
+    most: int | None = None
 
 
 class ByteAutomaton:
@@ -45,14 +60,13 @@ class ByteAutomaton:
     """
 
     def __init__(self, grammar: Grammar) -> None:
-        self._grammar = grammar
         self._nodes: list[_Node] = []
         self._node_lengths: list[float] = []
         self._node_ids: dict[_Node, int] = {}
         self._known: dict[int, int] = {}
         self._rule_ids = {name: index for index, name in enumerate(grammar.rules)}
-        self._rule_lengths = [grammar.shortest(rule) for rule in grammar.rules.values()]
-        self._rules = [self._node_of(rule) for rule in grammar.rules.values()]
+        self._rules, self._rule_lengths = [0] * len(grammar.rules), [math.inf] * len(grammar.rules)
+        self._find_lengths(grammar)
         root = self._node_of(grammar.root)
         self._separate_bytes()
         # Continuation number -> its first node, the rest, the length of its shortest text, and what `_read` finds.
@@ -65,8 +79,7 @@ class ByteAutomaton:
         self.table = np.zeros((64, int(self.classes.max()) + 1), np.int32)
         self.built = np.zeros(64, bool)
         self.built[DEAD] = True
-        start = () if grammar.empty else (self._continuation(root, _END),)
-        self.start = self._state(start)
+        self.start = self._state([self._continuation(root, _END)] if self._node_lengths[root] < math.inf else ())
 
     def accepts(self, state: int) -> bool:
         """Whether the text that led to this state is complete."""
@@ -78,7 +91,7 @@ class ByteAutomaton:
 
     def shortest(self, state: int) -> float:
         """The number of bytes that complete the text at least."""
-        return min((self._lengths[member] for member in self._members[state]), default=float("inf"))
+        return min((self._lengths[member] for member in self._members[state]), default=math.inf)
 
     def step(self, state: int, byte: int) -> int:
         """The state after one more byte."""
@@ -134,31 +147,31 @@ class ByteAutomaton:
         if isinstance(expression, CharacterSet):
             return self._add_branches(utf8_branches(expression.ranges))
         if isinstance(expression, Concatenation):
-            return self._add((_SEQUENCE, 0, tuple(map(self._node_of, expression.parts)), None))
+            return self._add(_Node(_SEQUENCE, parts=tuple(map(self._node_of, expression.parts))))
         if isinstance(expression, Alternation):
-            return self._add((_CHOICE, 0, tuple(map(self._node_of, expression.parts)), None))
+            return self._add(_Node(_CHOICE, parts=tuple(map(self._node_of, expression.parts))))
         if isinstance(expression, Repetition):
             return self._add_repeat(self._node_of(expression.part), expression.least, expression.most)
-        return self._add((_RULE, self._rule_ids[expression.name], (), None))
+        return self._add(_Node(_RULE, self._rule_ids[expression.name]))
 
     def _add_branches(self, branches: Branches) -> int:
         nodes = []
         for bits, after in branches:
-            node = self._add((_BYTES, bits, (), None))
-            nodes.append(self._add((_SEQUENCE, 0, (node, self._add_branches(after)), None)) if after else node)
-        return nodes[0] if len(nodes) == 1 else self._add((_CHOICE, 0, tuple(nodes), None))
+            node = self._add(_Node(_BYTES, bits))
+            nodes.append(self._add(_Node(_SEQUENCE, parts=(node, self._add_branches(after)))) if after else node)
+        return nodes[0] if len(nodes) == 1 else self._add(_Node(_CHOICE, parts=tuple(nodes)))
 
     def _add_repeat(self, part: int, least: int, most: int | None) -> int:
         if self._node_lengths[part] == 0:
             least = 0  # a part that matches the empty text can always be repeated without writing anything
-        kind, inner_least, inner, inner_most = self._nodes[part]
-        if kind == _REPEAT and inner_least == 0 and least == 0 and most != 0:
+        inner = self._nodes[part]
+        if inner.kind == _REPEAT and inner.number == 0 and least == 0 and most != 0:
             # (x{0,k}){0,n} is x{0,kn}: fewer states.
-            product = None if most is None or inner_most is None else most * inner_most
-            return self._add_repeat(inner[0], 0, product)
+            product = None if most is None or inner.most is None else most * inner.most
+            return self._add_repeat(inner.parts[0], 0, product)
         if most == 0:
-            return self._add((_SEQUENCE, 0, (), None))
-        return part if least == most == 1 else self._add((_REPEAT, least, (part,), most))
+            return self._add(_Node(_SEQUENCE))
+        return part if least == most == 1 else self._add(_Node(_REPEAT, least, (part,), most))
 
     def _add(self, node: _Node) -> int:
         if node not in self._node_ids:
@@ -167,21 +180,37 @@ class ByteAutomaton:
             self._node_lengths.append(self._length_of(node))
         return self._node_ids[node]
 
+    def _find_lengths(self, grammar: Grammar) -> None:
+        """Add the rules, and find the length of the shortest text of every node: infinite if no finite text matches."""
+        ends = []
+        for name, rule in reversed(list(grammar.rules.items())):  # a rule mostly refers to later ones
+            index = self._rule_ids[name]
+            self._rules[index] = self._node_of(rule)
+            self._rule_lengths[index] = self._node_lengths[self._rules[index]]
+            ends.append((index, len(self._nodes)))
+        known = None
+        while known != self._rule_lengths:
+            known, first = list(self._rule_lengths), 0
+            for index, end in ends:
+                self._node_lengths[first:end] = map(self._length_of, self._nodes[first:end])
+                self._rule_lengths[index], first = self._node_lengths[self._rules[index]], end
+
     def _length_of(self, node: _Node) -> float:
-        kind, number, parts, _ = node
-        if kind == _BYTES:
+        """The number of bytes of the shortest text of a node. Its parts have been added before it."""
+        lengths = [self._node_lengths[part] for part in node.parts]
+        if node.kind == _BYTES:
             return 1
-        if kind == _SEQUENCE:
-            return sum(self._node_lengths[part] for part in parts)
-        if kind == _CHOICE:
-            return min((self._node_lengths[part] for part in parts), default=float("inf"))
-        if kind == _REPEAT:
-            return number * self._node_lengths[parts[0]]
-        return self._rule_lengths[number]
+        if node.kind == _SEQUENCE:
+            return sum(lengths)
+        if node.kind == _CHOICE:
+            return min(lengths, default=math.inf)
+        if node.kind == _REPEAT:
+            return node.number * lengths[0] if node.number else 0
+        return self._rule_lengths[node.number]
 
     def _separate_bytes(self) -> None:
         """Number the classes of bytes, and rewrite the nodes of bytes as sets of classes."""
-        byte_sets = [number for kind, number, _, _ in self._nodes if kind == _BYTES]
+        byte_sets = [node.number for node in self._nodes if node.kind == _BYTES]
         classes = np.zeros(256, np.int64)
         for bits in byte_sets:
             members = np.unpackbits(np.frombuffer(bits.to_bytes(32, "little"), np.uint8), bitorder="little")
@@ -239,7 +268,7 @@ class ByteAutomaton:
             else:
                 if number == 0:
                     # x{0,9} followed by something includes x{0,8} followed by the same.
-                    limit = float("inf") if most is None else most
+                    limit = math.inf if most is None else most
                     if largest.get((parts[0], rest), -1) >= limit:
                         continue
                     largest[parts[0], rest] = limit
@@ -247,7 +276,7 @@ class ByteAutomaton:
                 fewer = self._add_repeat(parts[0], max(number - 1, 0), None if most is None else most - 1)
                 following.append(self._continuation(parts[0], self._continuation(fewer, rest)))
             for new in reversed(following):
-                if new not in seen:
+                if new not in seen and self._lengths[new] < math.inf:
                     seen.add(new)
                     waiting.append(new)
             if len(seen) > MAX_CONTINUATIONS:
@@ -279,11 +308,11 @@ class ByteAutomaton:
             return members
         kept, largest = [], dict[tuple[int, int], tuple[float, int]]()
         for member in members:
-            kind, least, parts, most = self._nodes[self._first_nodes[member]] if member != _END else _NO_NODE
-            if kind != _REPEAT or least:
+            kind, least, parts, most = self._nodes[self._first_nodes[member]]
+            if member == _END or kind != _REPEAT or least:
                 kept.append(member)
                 continue
-            key, limit = (parts[0], self._rests[member]), float("inf") if most is None else most
+            key, limit = (parts[0], self._rests[member]), math.inf if most is None else most
             if key not in largest or limit > largest[key][0]:
                 largest[key] = (limit, member)
         return tuple(sorted([*kept, *(member for _, member in largest.values())]))
@@ -293,3 +322,44 @@ def _too_complex(what: str) -> GlasshouseError:
     return GlasshouseError(
         f"the pattern or schema needs {what}; use smaller counts, or fewer repetitions that can match the same text"
     )
+
+
+@functools.lru_cache(maxsize=4096)
+def utf8_branches(ranges: tuple[tuple[int, int], ...]) -> Branches:
+    """The tree of the encodings of these characters, in which no two branches of a node share a byte.
+
+    The ranges are in order, without overlap and without surrogates.
+    """
+    return _merged([encoding for first, last in ranges for encoding in _byte_ranges(first, last)])
+
+
+def _byte_ranges(first: int, last: int) -> list[tuple[tuple[int, int], ...]]:
+    """The encodings of consecutive characters, as sequences of byte ranges."""
+    for limit in _LAST:
+        if first <= limit < last:
+            return _byte_ranges(first, limit) + _byte_ranges(limit + 1, last)
+    if last <= _LAST[0]:
+        return [((first, last),)]
+    # Split so that the bytes after the first one that differs run through all continuation bytes.
+    for continuation_bytes in (1, 2, 3):
+        block = 1 << (6 * continuation_bytes)
+        if first // block != last // block:
+            if first % block:
+                boundary = (first // block + 1) * block
+                return _byte_ranges(first, boundary - 1) + _byte_ranges(boundary, last)
+            if (last + 1) % block:
+                boundary = last // block * block
+                return _byte_ranges(first, boundary - 1) + _byte_ranges(boundary, last)
+    return [tuple(zip(chr(first).encode(), chr(last).encode(), strict=True))]
+
+
+def _merged(encodings: list[tuple[tuple[int, int], ...]]) -> Branches:
+    """Sequences of byte ranges as a tree. Their first ranges are equal or have no byte in common."""
+    by_first: dict[tuple[int, int], list[tuple[tuple[int, int], ...]]] = {}
+    for first, *rest in encodings:
+        by_first.setdefault(first, []).append(tuple(rest))
+    by_rest: dict[Branches, int] = {}
+    for (low, high), rests in by_first.items():
+        after = _merged([rest for rest in rests if rest])
+        by_rest[after] = by_rest.get(after, 0) | ((1 << (high + 1)) - (1 << low))
+    return tuple((bits, after) for after, bits in by_rest.items())

@@ -4,7 +4,7 @@ A regular expression is a grammar without rules. Nested text, such as JSON, need
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 CodePoints = tuple[tuple[int, int], ...]
@@ -12,8 +12,6 @@ CodePoints = tuple[tuple[int, int], ...]
 
 ALL_CHARACTERS: Final[CodePoints] = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 """Every character that UTF-8 can encode: all code points except the surrogates."""
-
-IMPOSSIBLE: Final = float("inf")
 
 
 # Expressions are compared by identity: a large one may contain the same part many times.
@@ -147,34 +145,12 @@ def map_characters(expression: Expression, change: Callable[[CharacterSet], Expr
     return changed(expression)
 
 
+@dataclass(frozen=True)
 class Grammar:
-    """A root expression and its rules. What no finite text can match is left out, so every beginning can be completed."""
+    """A root expression, and the rules to which it refers."""
 
-    def __init__(self, root: Expression, rules: Mapping[str, Expression] | None = None) -> None:
-        rules = rules or {}
-        self._rule_lengths: dict[str, float] = dict.fromkeys(rules, IMPOSSIBLE)
-        self._lengths: dict[int, float] = {}
-        changed = True
-        while changed:  # until the shortest text of every rule is known
-            changed = False
-            for name in reversed(list(rules)):  # a rule mostly refers to later ones
-                self._lengths = {}
-                if (length := self.shortest(rules[name])) != self._rule_lengths[name]:
-                    self._rule_lengths[name], changed = length, True
-        self._lengths = {}
-        self.empty = self.shortest(root) == IMPOSSIBLE
-        """Whether no text matches."""
-        pruned: dict[int, Expression] = {}
-        self.root = self._pruned(root, pruned)
-        self.rules = {name: self._pruned(rule, pruned) for name, rule in rules.items()}
-        # The lengths are stored by identity: those of the expressions before pruning must not be mistaken for later ones.
-        self._lengths = {}
-
-    def shortest(self, expression: Expression) -> float:
-        """The number of bytes in the shortest text that matches an expression of this grammar."""
-        if id(expression) not in self._lengths:
-            self._lengths[id(expression)] = self._shortest(expression)
-        return self._lengths[id(expression)]
+    root: Expression
+    rules: Mapping[str, Expression] = field(default_factory=dict)
 
     def restricted(self, alphabet: CodePoints) -> "Grammar":
         """The texts of this grammar that consist of these characters only."""
@@ -196,32 +172,3 @@ class Grammar:
         for expression in (self.root, *self.rules.values()):
             map_characters(expression, collect)
         return list(found)
-
-    def _shortest(self, expression: Expression) -> float:
-        if isinstance(expression, CharacterSet):
-            return len(chr(expression.ranges[0][0]).encode()) if expression.ranges else IMPOSSIBLE
-        if isinstance(expression, Concatenation):
-            return sum(map(self.shortest, expression.parts))
-        if isinstance(expression, Alternation):
-            return min(map(self.shortest, expression.parts), default=IMPOSSIBLE)
-        if isinstance(expression, Repetition):
-            return expression.least * self.shortest(expression.part) if expression.least else 0
-        return self._rule_lengths[expression.name]
-
-    def _pruned(self, expression: Expression, known: dict[int, Expression]) -> Expression:
-        if id(expression) not in known:
-            known[id(expression)] = self._prune(expression, known)
-        return known[id(expression)]
-
-    def _prune(self, expression: Expression, known: dict[int, Expression]) -> Expression:
-        if self.shortest(expression) == IMPOSSIBLE:
-            return NOTHING
-        if isinstance(expression, Concatenation):
-            return sequence(*(self._pruned(part, known) for part in expression.parts))
-        if isinstance(expression, Alternation):
-            return choice(*(self._pruned(part, known) for part in expression.parts if self.shortest(part) < IMPOSSIBLE))
-        if isinstance(expression, Repetition):
-            if self.shortest(expression.part) == IMPOSSIBLE:
-                return EMPTY
-            return repeat(self._pruned(expression.part, known), expression.least, expression.most)
-        return expression

@@ -82,14 +82,9 @@ Schema = Mapping[str, Any] | bool
 def parse(schema: Schema) -> Grammar:
     """The grammar of the texts that are valid under a schema."""
     try:
-        grammar = _Compiler(schema).grammar()
+        return _Compiler(schema).grammar()
     except RecursionError:
         raise GlasshouseError("the schema is nested too deeply; use $ref for its inner parts") from None
-    if grammar.empty:
-        raise GlasshouseError(
-            "no finite text is valid under the schema; make a recursive property optional, or widen its bounds"
-        )
-    return grammar
 
 
 class _Compiler:

@@ -1,6 +1,6 @@
 r"""Regular expressions as grammars. Knows nothing of tokens.
 
-The whole text must match. The supported part of Python's syntax:
+The whole text must match. The supported part of Python's syntax, as Python's own parser reads it:
 
 - literal characters, and escapes of punctuation (`\.`) and control characters (`\n \t \r \f \v \0 \xHH \uHHHH \UHHHHHHHH`);
 - `\d \w \s` and `\D \W \S`, with the ASCII meaning of Python's `re.ASCII`;
@@ -13,7 +13,10 @@ Look-around, back references, word boundaries, flags and possessive repetitions 
 """
 
 import re
-from typing import Final, NoReturn
+from collections.abc import Sequence
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any, Final, NoReturn
 
 from glasshouse.generation.grammar import (
     CodePoints,
@@ -34,29 +37,28 @@ MAX_COUNT: Final = 100_000
 _DIGITS: Final[CodePoints] = ((0x30, 0x39),)
 _WORD: Final[CodePoints] = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _SPACE: Final[CodePoints] = ((0x09, 0x0D), (0x20, 0x20))
-_CLASSES: Final[dict[str, CodePoints]] = {
-    "d": _DIGITS,
-    "D": complement(_DIGITS),
-    "w": _WORD,
-    "W": complement(_WORD),
-    "s": _SPACE,
-    "S": complement(_SPACE),
+_CATEGORIES: Final[dict[int, CodePoints]] = {
+    sre.CATEGORY_DIGIT: _DIGITS,
+    sre.CATEGORY_NOT_DIGIT: complement(_DIGITS),
+    sre.CATEGORY_WORD: _WORD,
+    sre.CATEGORY_NOT_WORD: complement(_WORD),
+    sre.CATEGORY_SPACE: _SPACE,
+    sre.CATEGORY_NOT_SPACE: complement(_SPACE),
 }
 _DOT: Final = complement([(0x0A, 0x0A)])
-_CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0", "a": "\a"}
-_HEX_DIGITS: Final = {"x": 2, "u": 4, "U": 8}
-_COUNTS: Final = re.compile(r"\{(\d*)(,?)(\d*)\}")
-_GROUP_NAME: Final = re.compile(r"\?P<[A-Za-z_]\w*>", re.ASCII)
-_REFUSED_GROUPS: Final = {
-    "?=": "look-ahead",
-    "?!": "look-ahead",
-    "?<=": "look-behind",
-    "?<!": "look-behind",
-    "?P=": "a back reference",
-    "?#": "a comment",
-    "?>": "an atomic group",
-    "?(": "a conditional group",
+_BEGINNINGS: Final = (sre.AT_BEGINNING, sre.AT_BEGINNING_STRING)
+_ENDS: Final = (sre.AT_END, sre.AT_END_STRING)
+_REFUSED: Final = {
+    sre.ASSERT: "look-ahead or look-behind",
+    sre.ASSERT_NOT: "look-ahead or look-behind",
+    sre.GROUPREF: "a back reference",
+    sre.GROUPREF_EXISTS: "a conditional group",
+    sre.ATOMIC_GROUP: "an atomic group",
+    sre.POSSESSIVE_REPEAT: "a possessive repetition",
 }
+
+_Node = tuple[int, Any]
+"""A node of Python's parser: what it is, and what belongs to it."""
 
 
 def parse(pattern: str) -> Grammar:
@@ -69,181 +71,68 @@ def parse_expression(pattern: str) -> Expression:
     if not isinstance(pattern, str):
         raise GlasshouseError(f"a pattern is a text, not {pattern!r}; write it in quotes")
     if len(pattern) > MAX_LENGTH:
-        raise GlasshouseError(
-            f"the pattern has {len(pattern):,} characters; use at most {MAX_LENGTH:,}: a counted repetition is shorter"
-        )
-    return _Parser(pattern).parse()
+        _refuse(f"has {len(pattern):,} characters", f"use at most {MAX_LENGTH:,}: a counted repetition is shorter")
+    try:
+        parsed = _parser.parse(pattern, re.ASCII)
+    except re.error as error:
+        shown = "" if error.pos is None else f" at index {error.pos}, {pattern[error.pos : error.pos + 20]!r}"
+        _refuse(f"is no regular expression: {error.msg}{shown}", "correct it, or write a backslash before the character")
+    except (OverflowError, RecursionError):
+        _refuse("is too large", f"nest at most {MAX_DEPTH} groups, and repeat at most {MAX_COUNT:,} times")
+    if parsed.state.flags & ~re.ASCII:
+        _refuse("has a flag", "leave it out")
+    return _sequence(list(parsed), first=True, last=True, depth=0)
 
 
-class _Parser:
-    """A recursive-descent parser. `position` is the index of the next character."""
+def _sequence(nodes: Sequence[_Node], first: bool, last: bool, depth: int) -> Expression:
+    """Nodes one after the other. `first` and `last` say whether they begin and end the pattern."""
+    if depth > MAX_DEPTH:
+        _refuse("has too deep groups", f"nest at most {MAX_DEPTH} groups")
+    parts = []
+    for index, (kind, value) in enumerate(nodes):
+        begins, ends = first and index == 0, last and index == len(nodes) - 1
+        if kind is sre.AT:
+            if not ((begins and value in _BEGINNINGS) or (ends and value in _ENDS)):
+                _refuse(r"has a ^, $ or word boundary (\b) inside", "leave it out, or write a backslash before ^ or $")
+        elif kind is sre.BRANCH:
+            parts.append(choice(*(_sequence(branch, begins, ends, depth) for branch in value[1])))
+        elif kind is sre.SUBPATTERN:
+            _, added_flags, removed_flags, inner = value
+            if added_flags or removed_flags:
+                _refuse("has a group with a flag", "use (...), (?:...) or (?P<name>...)")
+            parts.append(_sequence(inner, begins, ends, depth + 1))
+        elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT):
+            least, most, inner = value
+            counts = int(least), None if most is sre.MAXREPEAT else int(most)
+            if max(counts[0], counts[1] or 0) > MAX_COUNT:
+                _refuse("repeats too often", f"repeat at most {MAX_COUNT:,} times")
+            parts.append(repeat(_sequence(inner, False, False, depth), *counts))
+        elif kind in _REFUSED:
+            _refuse(f"has {_REFUSED[kind]}, which is not supported", "write the alternatives out")
+        else:
+            parts.append(characters(_DOT if kind is sre.ANY else _class([(kind, value)])))
+    return sequence(*parts)
 
-    def __init__(self, pattern: str) -> None:
-        self.pattern, self.position, self.depth = pattern, 0, 0
 
-    def parse(self) -> Expression:
-        expression = self._alternatives()
-        if self.position < len(self.pattern):
-            self._refuse("has a ) without its (", self.position, r"remove it, or write \) for the character")
-        return expression
+def _class(items: Sequence[_Node]) -> CodePoints:
+    """The characters of the items of a class."""
+    ranges: list[tuple[int, int]] = []
+    negated = False
+    for kind, value in items:
+        if kind is sre.NEGATE:
+            negated = True
+        elif kind is sre.IN:
+            ranges.extend(_class(value))
+        elif kind is sre.NOT_LITERAL:
+            ranges.extend(complement([(value, value)]))
+        elif kind is sre.CATEGORY:
+            ranges.extend(_CATEGORIES[value])
+        else:
+            ranges.append(value if kind is sre.RANGE else (value, value))
+            if 0xD800 <= ranges[-1][0] <= 0xDFFF or 0xD800 <= ranges[-1][1] <= 0xDFFF:
+                _refuse("has a lone surrogate, which is not a character", "remove it")
+    return complement(ranges) if negated else tuple(ranges)
 
-    def _alternatives(self) -> Expression:
-        parts = [self._branch()]
-        while self._take("|"):
-            parts.append(self._branch())
-        return choice(*parts)
 
-    def _branch(self) -> Expression:
-        parts: list[Expression] = []
-        if self.depth == 0:
-            self._take("^")
-        while self.position < len(self.pattern) and self._next() not in "|)":
-            if self._next() == "$" and self.depth == 0 and self.pattern[self.position + 1 : self.position + 2] in ("", "|"):
-                self.position += 1
-                break
-            parts.append(self._repeated())
-        return sequence(*parts)
-
-    def _repeated(self) -> Expression:
-        start = self.position
-        part = self._atom()
-        counts = self._counts()
-        if counts is None:
-            return part
-        if self._take("+"):
-            self._refuse("has a possessive repetition", start, "leave out the second +")
-        self._take("?")  # lazy
-        again = self.position
-        if self._counts() is not None:
-            self._refuse("repeats a repetition", again, "put the first repetition in a group: (a*)*")
-        return repeat(part, *counts)
-
-    def _counts(self) -> tuple[int, int | None] | None:
-        """The smallest and the largest number of repetitions, if a repetition comes next."""
-        for symbol, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
-            if self._take(symbol):
-                return counts
-        start = self.position
-        match = _COUNTS.match(self.pattern, start)
-        if not match or (not match[1] and not match[3]):
-            return None  # as in Python, any other { is a character
-        self.position = match.end()
-        least = int(match[1] or 0)
-        most = (int(match[3]) if match[3] else None) if match[2] else least
-        if max(least, most or 0) > MAX_COUNT:
-            self._refuse("repeats too often", start, f"repeat at most {MAX_COUNT:,} times")
-        if most is not None and most < least:
-            self._refuse("has a largest count below the smallest", start, "exchange the two counts")
-        return least, most
-
-    def _atom(self) -> Expression:
-        start = self.position
-        character = self._advance()
-        if character == "(":
-            return self._group(start)
-        if character == "[":
-            return characters(self._class(start))
-        if character == ".":
-            return characters(_DOT)
-        if character == "\\":
-            return characters(self._escape(start, in_class=False))
-        if character in "*+?" or (character == "{" and self._counts_at(start)):
-            self._refuse(
-                "has nothing to repeat", start, f"put something before it, or write \\{character} for the character"
-            )
-        if character in "^$":
-            self._refuse(
-                f"has a {character} inside", start, f"put it at the very end, or write \\{character} for the character"
-            )
-        return characters([self._code_point(character, start)])
-
-    def _counts_at(self, start: int) -> bool:
-        match = _COUNTS.match(self.pattern, start)
-        return bool(match and (match[1] or match[3]))
-
-    def _group(self, start: int) -> Expression:
-        for opening, name in _REFUSED_GROUPS.items():
-            if self.pattern.startswith(opening, self.position):
-                self._refuse(f"uses {name}, which is not regular or not supported", start, "write the alternatives out")
-        if match := _GROUP_NAME.match(self.pattern, self.position):
-            self.position = match.end()
-        elif not self._take("?:") and self._next() == "?":
-            self._refuse("has a group with a flag or of an unknown kind", start, "use (...), (?:...) or (?P<name>...)")
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            self._refuse("has too deep groups", start, f"nest at most {MAX_DEPTH} groups")
-        expression = self._alternatives()
-        if not self._take(")"):
-            self._refuse("has a ( without its )", start, r"close it, or write \( for the character")
-        self.depth -= 1
-        return expression
-
-    def _class(self, start: int) -> CodePoints:
-        negated = self._take("^")
-        ranges: list[tuple[int, int]] = []
-        first = True
-        while first or self._next() != "]":
-            first = False
-            if self.position >= len(self.pattern):
-                self._refuse("has a [ without its ]", start, r"close it, or write \[ for the character")
-            left = self._class_item()
-            if self._next() == "-" and self.pattern[self.position + 1 : self.position + 2] not in ("", "]"):
-                begin = self.position
-                self.position += 1
-                right = self._class_item()
-                if len(left) != 1 or len(right) != 1 or left[0][0] != left[0][1] or right[0][0] != right[0][1]:
-                    self._refuse("has a range that ends with a class", begin, r"write \- for the character")
-                if right[0][0] < left[0][0]:
-                    self._refuse("has a range that runs backwards", begin, "exchange its ends")
-                left = ((left[0][0], right[0][0]),)
-            ranges.extend(left)
-        self.position += 1
-        return complement(ranges) if negated else characters(ranges).ranges
-
-    def _class_item(self) -> CodePoints:
-        start = self.position
-        character = self._advance()
-        return self._escape(start, in_class=True) if character == "\\" else (self._code_point(character, start),)
-
-    def _escape(self, start: int, in_class: bool) -> CodePoints:
-        if self.position >= len(self.pattern):
-            self._refuse("ends with a backslash", start, r"write \\ for the character")
-        character = self._advance()
-        if character in _CLASSES:
-            return _CLASSES[character]
-        if character in _HEX_DIGITS:
-            digits = self.pattern[self.position : self.position + _HEX_DIGITS[character]]
-            if not re.fullmatch(f"[0-9a-fA-F]{{{_HEX_DIGITS[character]}}}", digits) or int(digits, 16) > 0x10FFFF:
-                self._refuse(f"has an incomplete \\{character}", start, f"give {_HEX_DIGITS[character]} hexadecimal digits")
-            self.position += len(digits)
-            return (self._code_point(chr(int(digits, 16)), start),)
-        if character.isdigit() and (character != "0" or self._next().isdigit()):
-            self._refuse("has a back reference or an octal number", start, r"write out what it refers to, or \xHH")
-        if character in _CONTROLS:
-            return (self._code_point(_CONTROLS[character], start),)
-        if character.isalnum():
-            where = " in a class" if in_class else ""
-            self._refuse(f"has the escape \\{character}{where}, which is not supported", start, "leave it out")
-        return (self._code_point(character, start),)
-
-    def _code_point(self, character: str, start: int) -> tuple[int, int]:
-        if 0xD800 <= ord(character) <= 0xDFFF:
-            self._refuse("has a lone surrogate, which is not a character", start, "remove it")
-        return (ord(character), ord(character))
-
-    def _next(self) -> str:
-        return self.pattern[self.position : self.position + 1]
-
-    def _advance(self) -> str:
-        self.position += 1
-        return self.pattern[self.position - 1 : self.position]
-
-    def _take(self, text: str) -> bool:
-        if self.pattern.startswith(text, self.position):
-            self.position += len(text)
-            return True
-        return False
-
-    def _refuse(self, what: str, position: int, remedy: str) -> NoReturn:
-        shown = self.pattern[position : position + 20]
-        raise GlasshouseError(f"the pattern {what} at index {position}, {shown!r}; {remedy}")
+def _refuse(what: str, remedy: str) -> NoReturn:
+    raise GlasshouseError(f"the pattern {what}; {remedy}")
