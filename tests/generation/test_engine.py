@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from glasshouse.generation.engine import GenerationEngine, Row
-from glasshouse.generation.incremental_decoder import IncrementalDecoder
-from glasshouse.generation.prefix_cache import PrefixCache
+from glasshouse.generation.incremental_decoder import IncrementalDecoder, PrefixCache
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.specs import catalogue

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import glasshouse
-from glasshouse.generation.prompt_scores import prompt_scores
+from glasshouse.generation.engine import prompt_scores
 from glasshouse.runs.run import Run
 from tests import needs
 from tests.serving.conftest import serving

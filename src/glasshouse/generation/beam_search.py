@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
+from glasshouse.generation.sampling import within_vocabulary
 from glasshouse.specs.errors import GlasshouseError
 
 
@@ -77,7 +77,8 @@ def search(
     beams, batch = options.count, len(prompts)
     searches = [_PromptSearch(options) for _ in prompts]
     lengths = [len(prompt) for prompt in prompts]
-    log_probabilities = _log_probabilities(decoder, vocabulary)  # (B, V): all beams of a prompt start from the same row
+    # (B, V): all beams of a prompt start from the same row.
+    log_probabilities = within_vocabulary(decoder.logits(), vocabulary).log_softmax(-1)
     decoder.rearrange([row for row in range(batch) for _ in range(beams)])
     totals_BK = torch.full((batch, beams), float("-inf"), device=log_probabilities.device)
     totals_BK[:, 0] = 0.0
@@ -98,7 +99,7 @@ def search(
             prompt_search.update_done(totals[index * beams], step)
         if step == options.max_tokens or all(prompt_search.done for prompt_search in searches):
             break
-        log_probabilities = _log_probabilities(decoder, vocabulary)
+        log_probabilities = within_vocabulary(decoder.logits(), vocabulary).log_softmax(-1)
     for index, prompt_search in enumerate(searches):
         for beam in range(beams) if not prompt_search.done else ():
             total, row = float(totals_BK[index, beam]), index * beams + beam
@@ -137,11 +138,3 @@ def _split_candidates(
             tokens.append(0)
             totals.append(float("-inf"))
     return rows, tokens, totals
-
-
-def _log_probabilities(decoder: IncrementalDecoder, vocabulary: int | None) -> Tensor:
-    """Log-probabilities (rows, V) of the next token. Ids beyond the tokenizer's vocabulary get probability zero."""
-    logits = decoder.logits().float()
-    if vocabulary is not None and vocabulary < logits.shape[-1]:
-        logits[:, vocabulary:] = float("-inf")
-    return logits.log_softmax(-1)

@@ -18,12 +18,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from glasshouse.generation.incremental_decoder import IncrementalDecoder
-from glasshouse.generation.prefix_cache import PrefixCache
+from glasshouse.generation.incremental_decoder import IncrementalDecoder, PrefixCache
 from glasshouse.generation.recorded_steps import Launch
-from glasshouse.generation.sampling import Sampling, SamplingRows, draw
+from glasshouse.generation.sampling import Sampling, SamplingRows, draw, within_vocabulary
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.specs.errors import GlasshouseError
+
+# The logits of a prompt are formed for so many tokens at a time: those of a long one with a large vocabulary need gigabytes.
+TOKENS_AT_A_TIME = 512
 
 
 class SampledToken(NamedTuple):
@@ -88,12 +90,11 @@ class GenerationEngine:
         recorded: bool | None = None,
         most_rows: int = 0,
     ) -> None:
-        self.model, self.context, self.vocabulary, self.cached = model, context, vocabulary, cached
-        self.chunk, self.raw, self.prefixes, self.recorded, self.most_rows = chunk, raw, prefixes, recorded, most_rows
+        self.context, self.vocabulary, self.chunk, self.raw, self.most_rows = context, vocabulary, chunk, raw, most_rows
         self.rows: list[Row] = []
+        self._decoder = IncrementalDecoder(model, [], context, cached, prefixes, vocabulary, recorded, most_rows)
         self._launched: deque[tuple[list[Row], Launch]] = deque()  # steps whose tokens have not been read
         self._loaded = False  # whether the recorded steps have the rows of this moment
-        self._decoder: IncrementalDecoder | None = None
         self._options: SamplingRows | None = None
 
     def add(
@@ -121,20 +122,7 @@ class GenerationEngine:
         """Add rows. With a model that has sources, prompt i belongs to source i, and no rows can be added later."""
         state = constraint.start() if constraint is not None else 0
         finished = constraint is not None and constraint.finished(state)
-        if self._decoder is None:
-            self._decoder = IncrementalDecoder(
-                self.model,
-                [list(prompt) for prompt in prompts],
-                self.context,
-                self.cached,
-                self.prefixes,
-                self.vocabulary,
-                self.recorded,
-                self.most_rows,
-            )
-        else:
-            for prompt in prompts:
-                self._decoder.add(list(prompt))
+        self._decoder.add_all([list(prompt) for prompt in prompts])
         added = [
             Row(tokens, sampling, number, alternatives, bias or {}, constraint, len(tokens))
             for tokens, number in zip(self._decoder.tokens[len(self.rows) :], numbers or range(len(prompts)), strict=True)
@@ -150,7 +138,6 @@ class GenerationEngine:
         count = 1
         while count <= self.most_rows:
             rows = self.add_all([[0]] * count, Sampling())
-            assert self._decoder is not None
             recorded = self._decoder.steps is not None
             for _ in range(4 if recorded else 0):
                 self.step()
@@ -160,33 +147,33 @@ class GenerationEngine:
 
     def remove(self, row: Row) -> None:
         """Remove a row, so that it takes no more time."""
-        assert self._decoder is not None
         index = self.rows.index(row)
         self._decoder.remove(index)
         last = self.rows.pop()
         if last is not row:
             self.rows[index] = last
-        if self._loaded:
-            assert self._decoder.steps is not None
+        if self._loaded and self._decoder.steps is not None:
             self._decoder.steps.move(len(self.rows), index)
         if not self.rows:
             # The memory of the largest batch so far. Recorded steps stay: making them takes longer than a short text.
             if self._decoder.steps is None or not self._decoder.accepts_rows:
-                self._decoder = None
+                self._decoder.clear()
             self._launched.clear()
 
     @torch.inference_mode()
     def step(self) -> list[tuple[Row, SampledToken]]:
         """Sample the next token of each row whose prompt has been read."""
-        assert self._decoder is not None
         if self._launched:
             if self._loaded:
                 self._launch()
             sampled = self._collect()
             if sampled:
                 return sampled
-        if self._can_choose_on_device():
-            self._load()
+        steps = self._decoder.steps
+        on_device = steps is not None and steps.samples
+        if steps is not None and on_device and all(map(_is_plain, self.rows)) and set(self._decoder.unread()) == {1}:
+            steps.load(self.rows, self._decoder.read_tokens)
+            self._loaded = True
             self._launch()
             self._launch()
             return self._collect()
@@ -195,11 +182,8 @@ class GenerationEngine:
         rows = [self.rows[index] for index in indices]
         if not rows:
             return []
-        steps = self._decoder.steps
-        if steps is not None and steps.samples and all(map(_is_plain, rows)):
-            numbers, counts = [row.number for row in rows], [row.step for row in rows]
-            tokens, log_probabilities = steps.choose(logits, [row.sampling for row in rows], numbers, counts)
-            choices = list(map(SampledToken, tokens, log_probabilities))
+        if steps is not None and on_device and all(map(_is_plain, rows)):
+            choices = list(map(SampledToken, *steps.choose(logits, rows)))
         else:
             choices = self._choose_plainly(logits, rows)
         for index, row, choice in zip(indices, rows, choices, strict=True):
@@ -208,8 +192,8 @@ class GenerationEngine:
                     "the logits of this model are NaN for this text, so no token can be chosen: its weights are too large, "
                     "or they overflow in this dtype; use --dtype float32, or another model"
                 )
-            if row.step == 0 and self.prefixes is not None and self._decoder.cache is not None:
-                self.prefixes.keep(self._decoder.window(index), self._decoder.cache, index)
+            if row.step == 0:
+                self._decoder.keep_prefix(index)
             self._decoder.append(index, choice.token)
             row.step += 1
             if row.constraint is not None and row.failed is None:
@@ -222,39 +206,15 @@ class GenerationEngine:
 
     def _choose_plainly(self, logits: Tensor, rows: list[Row]) -> list[SampledToken]:
         """Choose with all options, by plain operations."""
-        logits = logits.float()
-        if self.vocabulary is not None and self.vocabulary < logits.shape[-1]:
-            logits[:, self.vocabulary :] = float("-inf")
-        before_bias = logits
+        before_bias = logits = within_vocabulary(logits, self.vocabulary)
         if any(row.bias for row in rows):
             logits = _biased(logits, rows)
         tokens = self._choose(_constrained(logits, rows), rows)
         log_probabilities = (before_bias if self.raw else logits).log_softmax(-1)[:, : self.vocabulary]
         return report_tokens(log_probabilities, tokens, [row.alternatives for row in rows])
 
-    def _can_choose_on_device(self) -> bool:
-        """Whether every row has one unread token, and options that the recorded steps know."""
-        assert self._decoder is not None
-        steps = self._decoder.steps
-        if steps is None or not steps.samples or any(count != 1 for count in self._decoder.unread()):
-            return False
-        return all(map(_is_plain, self.rows))
-
-    def _load(self) -> None:
-        assert self._decoder is not None
-        assert self._decoder.steps is not None
-        self._decoder.steps.load(
-            [row.tokens[-1] for row in self.rows],
-            list(self._decoder.read_tokens),
-            [row.sampling for row in self.rows],
-            [row.number for row in self.rows],
-            [row.step for row in self.rows],
-        )
-        self._loaded = True
-
     def _launch(self) -> None:
         """Launch a step, if there is room for its tokens in the windows of all rows."""
-        assert self._decoder is not None
         steps = self._decoder.next_step()
         if steps is None:
             self._loaded = False
@@ -263,7 +223,6 @@ class GenerationEngine:
 
     def _collect(self) -> list[tuple[Row, SampledToken]]:
         """The tokens of the earliest step that was launched, for the rows that are still there."""
-        assert self._decoder is not None
         rows, launch = self._launched.popleft()
         tokens, log_probabilities = launch.wait()
         places = {row: index for index, row in enumerate(self.rows)}
@@ -350,3 +309,21 @@ def report_tokens(log_probabilities_BV: Tensor, tokens_B: Tensor, alternatives: 
         SampledToken(token, value, tuple(zip(indices[:count], values[:count], strict=True)))
         for token, value, indices, values, count in rows
     ]
+
+
+@torch.inference_mode()
+def prompt_scores(
+    model: Any, prompts: list[list[int]], alternatives: int = 0, vocabulary: int | None = None
+) -> list[list[SampledToken | None]]:
+    """For each prompt its tokens with their log-probabilities; None for the first, which nothing precedes."""
+    scores = []
+    for prompt in prompts:
+        tokens = torch.tensor(prompt, device=next(model.parameters()).device)
+        features = model.features(tokens[None])[0]
+        row: list[SampledToken | None] = [None]
+        for begin in range(0, len(prompt) - 1, TOKENS_AT_A_TIME):
+            following = tokens[begin + 1 : begin + TOKENS_AT_A_TIME + 1]
+            logits = model.project(features[begin : begin + len(following)][None])[0].float()[:, :vocabulary]
+            row += report_tokens(logits.log_softmax(-1), following, [alternatives] * len(following))
+        scores.append(row)
+    return scores

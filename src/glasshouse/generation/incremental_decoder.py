@@ -8,13 +8,13 @@ Axes: B rows, V vocabulary.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from glasshouse.generation.prefix_cache import PrefixCache
 from glasshouse.generation.recorded_steps import RecordedSteps
 from glasshouse.parts.cache import Cache
 from glasshouse.specs.errors import GlasshouseError
@@ -24,11 +24,67 @@ from glasshouse.specs.errors import GlasshouseError
 FIRST_SLOTS = 64
 FIRST_SLOTS_RECORDED = 256
 
+# The prefix cache: a search looks at every prompt.
+MOST_PROMPTS = 256
+# Copying fewer tokens than this takes as long as reading them.
+FEWEST_TOKENS = 16
+
+
+class PrefixCache:
+    """Keys and values of earlier prompts, so that prompts which begin alike are read once.
+
+    Those of a token depend on the tokens before it only, so that those of a common beginning can be copied. The cache has
+    the latest prompts, up to `most_bytes`; the one that was used longest ago leaves first.
+    """
+
+    def __init__(self, most_bytes: int = 2**28) -> None:
+        self.most_bytes = most_bytes
+        self.bytes = 0
+        self.copied_tokens = 0  # the tokens that did not have to be read
+        self._entries: OrderedDict[tuple[int, ...], list[tuple[Tensor, Tensor]]] = OrderedDict()
+
+    def keep(self, tokens: list[int], cache: Cache, row: int) -> None:
+        """Keep a row of a cache. Its slots hold these tokens."""
+        key = tuple(tokens)
+        if len(key) < FEWEST_TOKENS or cache.prefix:
+            return
+        if key in self._entries:
+            self._entries.move_to_end(key)
+            return
+        entry = [
+            (layer.keys[row, :, : len(key)].clone(), layer.values[row, :, : len(key)].clone()) for layer in cache.layers
+        ]
+        if _size(entry) > self.most_bytes:
+            return
+        self.bytes += _size(entry)
+        self._entries[key] = entry
+        while self.bytes > self.most_bytes or len(self._entries) > MOST_PROMPTS:
+            _, oldest = self._entries.popitem(last=False)
+            self.bytes -= _size(oldest)
+
+    @torch.inference_mode()
+    def restore(self, tokens: list[int], cache: Cache, row: int) -> int:
+        """Fill the first slots of a row from the prompt that shares most tokens; return how many.
+
+        The last token is never filled: its logits have to be computed.
+        """
+        best, count, before_last = None, FEWEST_TOKENS - 1, tokens[:-1]
+        for key in self._entries:
+            shared = _common(key, before_last)
+            if shared > count:
+                best, count = key, shared
+        if best is None or cache.prefix:
+            return 0
+        self._entries.move_to_end(best)
+        for layer, (keys, values) in zip(cache.layers, self._entries[best], strict=True):
+            layer.keys[row, :, :count], layer.values[row, :, :count] = keys[:, :count], values[:, :count]
+        self.copied_tokens += count
+        return count
+
 
 class IncrementalDecoder:
     """Prompts (lists of token ids of any length above zero), and a model with `features` and `project` that reads them.
 
-    prefixes: keys and values of earlier prompts, so that prompts which begin alike are read once.
     vocabulary: tokens from here on are never sampled by the `steps`.
     most_rows: the cache has room for so many rows from the start, if steps are recorded: more rows need new recordings.
     recorded: whether steps are recorded, by default on CUDA. A model with hooks is not: a replay would not call them.
@@ -48,19 +104,18 @@ class IncrementalDecoder:
         self.model, self.context, self.prefixes, self.vocabulary = model.eval(), context, prefixes, vocabulary
         self.device = next(model.parameters()).device
         self._recorded = (self.device.type == "cuda" if recorded is None else recorded) and not _has_hooks(model)
-        self._steps: RecordedSteps | None = None
+        self._cached, self._most_rows = cached, most_rows
+        self.clear()
+        self.add_all(prompts)
+
+    def clear(self) -> None:
+        """Forget all rows, and free their memory."""
         self.tokens: list[list[int]] = []
         self.starts: list[int] = []  # where the window of each row starts
         self.read_tokens: list[int] = []  # how many tokens of each window the cache has
         self.cache: Cache | None = None
         self.rows = 0  # of the cache
-        if cached:
-            with torch.inference_mode():
-                self.rows = max(len(prompts), most_rows if self._recorded else 0, 1)
-                first_slots = FIRST_SLOTS_RECORDED if self._recorded else FIRST_SLOTS
-                self.cache = model.empty_cache(self.rows, min(first_slots, context))
-        for prompt in prompts:
-            self.add(prompt)
+        self._steps: RecordedSteps | None = None
 
     @property
     def steps(self) -> RecordedSteps | None:
@@ -72,8 +127,17 @@ class IncrementalDecoder:
         self._steps.use(self.cache)
         return self._steps
 
-    def add(self, prompt: list[int]) -> int:
-        """Add a row at the end; return its number."""
+    @torch.inference_mode()
+    def add_all(self, prompts: Sequence[list[int]]) -> None:
+        """Add rows at the end. With a model that has sources, the first call adds a row for each, and there is no other."""
+        if prompts and self._cached and self.cache is None:
+            self.rows = max(len(prompts), self._most_rows if self._recorded else 0)
+            first_slots = FIRST_SLOTS_RECORDED if self._recorded else FIRST_SLOTS
+            self.cache = self.model.empty_cache(self.rows, min(first_slots, self.context))
+        for prompt in prompts:
+            self._add(prompt)
+
+    def _add(self, prompt: list[int]) -> None:
         if not prompt:
             raise GlasshouseError("a prompt has no tokens; start it with the end-of-text token instead")
         row = len(self.tokens)
@@ -84,7 +148,11 @@ class IncrementalDecoder:
         self.read_tokens.append(0)
         if self.cache is not None and self.prefixes is not None:
             self.read_tokens[row] = self.prefixes.restore(self.window(row), self.cache, row)
-        return row
+
+    def keep_prefix(self, row: int) -> None:
+        """Keep what a row has read for later prompts, if there is a prefix cache."""
+        if self.prefixes is not None and self.cache is not None:
+            self.prefixes.keep(self.window(row), self.cache, row)
 
     @torch.inference_mode()
     def remove(self, row: int) -> None:
@@ -92,12 +160,10 @@ class IncrementalDecoder:
         last = len(self.tokens) - 1
         if row != last and self.cache is not None:
             self.cache.copy_row(last, row, self.read_tokens[last])
-        self.tokens[row], self.starts[row], self.read_tokens[row] = (
-            self.tokens[last],
-            self.starts[last],
-            self.read_tokens[last],
-        )
-        del self.tokens[last], self.starts[last], self.read_tokens[last]
+        columns: tuple[list[Any], ...] = self.tokens, self.starts, self.read_tokens
+        for values in columns:
+            values[row] = values[last]
+            del values[last]
 
     def append(self, row: int, token: int) -> None:
         """Append a token to a row."""
@@ -184,8 +250,9 @@ class IncrementalDecoder:
         that a long prompt does not keep the other rows waiting; by default everything.
         """
         if self.cache is None:
-            rows = list(range(len(self.tokens)))
-            return rows, self._project_last(self._read_windows(rows, None), [len(self.window(row)) for row in rows])
+            windows = [self.window(row) for row in range(len(self.tokens))]
+            features = self.model.features(self._padded(windows), None, None)
+            return list(range(len(windows))), self._project_last(features, list(map(len, windows)))
         unread = self.unread()
         self._reserve(len(unread), max(len(self.window(row)) for row in range(len(unread))))
         rows, parts = [row for row, count in enumerate(unread) if count == 1], []
@@ -194,11 +261,11 @@ class IncrementalDecoder:
             parts.append(logits if len(rows) == len(unread) else logits[rows])
             for row in rows:
                 self.read_tokens[row] += 1
-        for first, last in _neighbours(row for row, count in enumerate(unread) if count > 1):
-            done, logits = self._read_chunk(range(first, last + 1), budget)
+        for stretch in _neighbours(row for row, count in enumerate(unread) if count > 1):
+            done, logits = self._read_chunk(stretch, budget)
             rows += done
             parts.append(logits)
-            if budget is not None and (budget := budget - sum(unread[first : last + 1])) <= 0:
+            if budget is not None and (budget := budget - sum(unread[row] for row in stretch)) <= 0:
                 break
         return rows, torch.cat(parts) if len(parts) > 1 else parts[0]
 
@@ -207,16 +274,14 @@ class IncrementalDecoder:
         assert self.cache is not None
         share = None if budget is None else max(budget // len(rows), 1)
         chunks = [self.window(row)[self.read_tokens[row] :][:share] for row in rows]
-        # Shorter rows are padded. Padding is written behind the tokens, where the causal mask hides it, and is overwritten
-        # later. It must not reach beyond the context.
+        # The padding of shorter rows is overwritten later. It must not reach beyond the context.
         longest = min(max(map(len, chunks)), self.context - max(self.read_tokens[row] for row in rows))
         chunks = [chunk[:longest] for chunk in chunks]
-        padded = torch.tensor([chunk + [0] * (longest - len(chunk)) for chunk in chunks], device=self.device)
         starts = torch.tensor([self.read_tokens[row] for row in rows], device=self.device)
         positions = starts[:, None] + torch.arange(longest, device=self.device)
         end = max(self.read_tokens[row] for row in rows) + longest
         self._reserve(len(self.tokens), end)
-        features = self.model.features(padded, positions, self.cache.view(slice(rows.start, rows.stop), end))
+        features = self.model.features(self._padded(chunks), positions, self.cache.view(slice(rows.start, rows.stop), end))
         done = []
         for row, chunk in zip(rows, chunks, strict=True):
             self.read_tokens[row] += len(chunk)
@@ -225,12 +290,10 @@ class IncrementalDecoder:
         last = [len(chunks[row - rows.start]) for row in done]
         return done, self._project_last(features[[row - rows.start for row in done]], last)
 
-    def _read_windows(self, rows: list[int], cache: Cache | None) -> Tensor:
-        """The features of whole windows. Padding is at the right, where the causal mask hides it."""
-        windows = [self.window(row) for row in rows]
-        longest = max(map(len, windows))
-        padded = torch.tensor([window + [0] * (longest - len(window)) for window in windows], device=self.device)
-        return self.model.features(padded, None, cache)
+    def _padded(self, texts: Sequence[list[int]]) -> Tensor:
+        """Texts as a tensor. Padding is at the right, where the causal mask hides it."""
+        longest = max(map(len, texts))
+        return torch.tensor([text + [0] * (longest - len(text)) for text in texts], device=self.device)
 
     def _project_last(self, features_BTD: Tensor, lengths: Sequence[int]) -> Tensor:
         """The logits at the last token of each row."""
@@ -276,19 +339,26 @@ class IncrementalDecoder:
             self.cache = self.cache.resized(self.rows, max(slots, self.cache.slots))
 
 
-def _neighbours(rows: Iterator[int] | Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Rising numbers as stretches (first, last) without gaps."""
-    first = last = None
+def _neighbours(rows: Iterable[int]) -> list[range]:
+    """Rising numbers as stretches without gaps."""
+    stretches: list[range] = []
     for row in rows:
-        if last is not None and row == last + 1:
-            last = row
-            continue
-        if first is not None and last is not None:
-            yield first, last
-        first = last = row
-    if first is not None and last is not None:
-        yield first, last
+        if stretches and stretches[-1].stop == row:
+            stretches[-1] = range(stretches[-1].start, row + 1)
+        else:
+            stretches.append(range(row, row + 1))
+    return stretches
 
 
 def _has_hooks(model: Any) -> bool:
     return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+def _common(first: tuple[int, ...], second: list[int]) -> int:
+    """The length of the common beginning."""
+    differing = (index for index, (one, two) in enumerate(zip(first, second, strict=False)) if one != two)
+    return next(differing, min(len(first), len(second)))
+
+
+def _size(entry: list[tuple[Tensor, Tensor]]) -> int:
+    return sum(2 * keys.numel() * keys.element_size() for keys, _ in entry)

@@ -12,7 +12,7 @@ import contextlib
 import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -31,6 +31,15 @@ MOST_LAUNCHES = 2
 ROWS_MULTIPLE = 64
 # The logits of a row start at a multiple of so many elements. Otherwise cuBLAS takes kernels that are four times slower.
 ALIGNMENT = 64
+
+
+class SampledRow(Protocol):
+    """A row whose next token is sampled. Its random number depends on the seed, its number, and its step."""
+
+    tokens: list[int]
+    sampling: Sampling
+    number: int
+    step: int
 
 
 class Launch:
@@ -96,35 +105,27 @@ class RecordedSteps:
         return logits[:count]
 
     @torch.inference_mode()
-    def choose(
-        self, logits_BV: Tensor, samplings: Sequence[Sampling], numbers: Sequence[int], steps: Sequence[int]
-    ) -> tuple[list[int], list[float]]:
+    def choose(self, logits_BV: Tensor, rows: Sequence[SampledRow]) -> tuple[list[int], list[float]]:
         """Sample a token for each row from given logits: tokens and log-probabilities."""
-        zeros, seeds = [0] * len(numbers), [sampling.seed for sampling in samplings]
-        state = torch.tensor([zeros, zeros, seeds, numbers, steps, zeros], device=self.device)
-        results = torch.zeros(2, len(numbers), dtype=torch.float64, device=self.device)
-        self._sample_from(logits_BV, state, self._options_of(samplings), results, _flags_of(samplings))
+        zeros = [0] * len(rows)
+        state = torch.tensor([zeros, zeros, *_random_words(rows), zeros], device=self.device)
+        results = torch.zeros(2, len(rows), dtype=torch.float64, device=self.device)
+        self._sample_from(logits_BV, state, self._options_of(rows), results, _flags_of(rows))
         return Launch(results.cpu(), None).wait()
 
     @torch.inference_mode()
-    def load(
-        self,
-        tokens: Sequence[int],
-        positions: Sequence[int],
-        samplings: Sequence[Sampling],
-        numbers: Sequence[int],
-        steps: Sequence[int],
-    ) -> None:
-        """Set the rows of the next launches."""
+    def load(self, rows: Sequence[SampledRow], positions: Sequence[int]) -> None:
+        """Set the rows of the next launches, which begin with their last tokens."""
         self._state.zero_()
-        columns = [tokens, positions, [sampling.seed for sampling in samplings], numbers, steps, [1] * len(tokens)]
-        self._state[:, : len(tokens)] = torch.tensor(columns, device=self.device)
-        self._options[:, : len(tokens)] = self._options_of(samplings)
-        self._flags = _flags_of(samplings)
+        columns = [[row.tokens[-1] for row in rows], positions, *_random_words(rows), [1] * len(rows)]
+        self._state[:, : len(rows)] = torch.tensor(columns, device=self.device)
+        self._options[:, : len(rows)] = self._options_of(rows)
+        self._flags = _flags_of(rows)
 
-    def _options_of(self, samplings: Sequence[Sampling]) -> Tensor:
-        rows = [(row.temperature, float(row.top_k), row.top_p, row.min_p) for row in samplings]
-        return torch.tensor(rows, device=self.device).T.contiguous()
+    def _options_of(self, rows: Sequence[SampledRow]) -> Tensor:
+        samplings = [row.sampling for row in rows]
+        options = [(each.temperature, float(each.top_k), each.top_p, each.min_p) for each in samplings]
+        return torch.tensor(options, device=self.device).T.contiguous()
 
     @torch.inference_mode()
     def move(self, old: int, new: int) -> None:
@@ -183,13 +184,13 @@ class RecordedSteps:
             return step()
         graph = torch.cuda.CUDAGraph()
         # Without its cache, autocast converts the weights within the graph. Cached copies would be freed.
-        convert = (
-            torch.autocast("cuda", torch.get_autocast_dtype("cuda"), cache_enabled=False)
-            if autocast
-            else contextlib.nullcontext()
-        )
+        dtype = torch.get_autocast_dtype("cuda")
+        convert = torch.autocast("cuda", dtype, cache_enabled=False) if autocast else contextlib.nullcontext()
         try:
-            with convert, torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            with (
+                convert if autocast else contextlib.nullcontext(),
+                torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"),
+            ):
                 output = step()
         except RuntimeError as error:  # a part that waits for the device
             self._recordable = False
@@ -205,20 +206,26 @@ class RecordedSteps:
         return replay()
 
 
-def _flags_of(samplings: Sequence[Sampling]) -> tuple[bool, bool, bool]:
+def _random_words(rows: Sequence[SampledRow]) -> list[list[int]]:
+    """The seeds, numbers and steps of the rows, from which their random numbers are made."""
+    return [[row.sampling.seed for row in rows], [row.number for row in rows], [row.step for row in rows]]
+
+
+def _flags_of(rows: Sequence[SampledRow]) -> tuple[bool, bool, bool]:
     """Whether any row uses top_k, top_p, min_p."""
+    samplings = [row.sampling for row in rows]
     return (
-        any(row.top_k for row in samplings),
-        any(row.top_p < 1 for row in samplings),
-        any(row.min_p > 0 for row in samplings),
+        any(each.top_k for each in samplings),
+        any(each.top_p < 1 for each in samplings),
+        any(each.min_p > 0 for each in samplings),
     )
 
 
 def _aligned_head(model: Any) -> tuple[Tensor, Tensor | None] | None:
     """The output matrix and its bias, padded with rows for tokens that do not exist; None if that is not needed."""
-    if not isinstance(model, Decoder) or type(model.head) is not NextTokenHead or not model.vocabulary % ALIGNMENT:
+    if not isinstance(model, Decoder) or type(model.head) is not NextTokenHead or model.head.softcap:
         return None
-    if model.head.softcap:
+    if not model.vocabulary % ALIGNMENT:
         return None
     matrix, bias, missing = model.head.matrix(model.embedding.weight), model.head.bias, -model.vocabulary % ALIGNMENT
     return F.pad(matrix.detach(), (0, 0, 0, missing)), None if bias is None else F.pad(bias.detach(), (0, missing))

@@ -131,6 +131,14 @@ def distribution(logits_BV: Tensor, sampling: Sampling) -> Tensor:
     return SamplingRows([sampling], logits_BV.device).distribution(logits_BV)
 
 
+def within_vocabulary(logits_BV: Tensor, vocabulary: int | None) -> Tensor:
+    """The logits in float32, with minus infinity for ids from `vocabulary` on, which no token has."""
+    logits = logits_BV.float()
+    if vocabulary is not None and vocabulary < logits.shape[-1]:
+        logits[:, vocabulary:] = float("-inf")
+    return logits
+
+
 def draw(probabilities_BV: Tensor, seeds: Tensor, numbers: Tensor, steps: Tensor) -> Tensor:
     """Draw one token for each row. The random number of a row depends only on (seed, number, step), not on the batch."""
     # The cumulative sum is in float64, which Apple's GPUs do not support.

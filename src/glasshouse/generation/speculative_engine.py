@@ -15,7 +15,7 @@ from torch import Tensor
 
 from glasshouse.generation.engine import Row, SampledToken, report_tokens
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
-from glasshouse.generation.sampling import Sampling, SamplingRows, draw, uniform_numbers
+from glasshouse.generation.sampling import Sampling, SamplingRows, draw, uniform_numbers, within_vocabulary
 from glasshouse.specs.errors import GlasshouseError
 
 # Random numbers for drafting, for keeping, and for what replaces a token are independent of each other.
@@ -91,7 +91,7 @@ class SpeculativeEngine:
         alive = torch.ones(len(rows), dtype=torch.bool, device=target.device)
         results: list[list[SampledToken]] = [[] for _ in rows]
         for place in range(ahead + 1):
-            logits = self._cut(logits_BTV[:, place])
+            logits = within_vocabulary(logits_BTV[:, place], self.vocabulary)
             wanted = self._distribution(logits, options)
             if place < ahead:
                 drafted, q = drafts[place], guesses[place]
@@ -125,12 +125,5 @@ class SpeculativeEngine:
         steps = torch.tensor([3 * (row.step + place) + purpose for row in self.rows], device=options.device)
         return options.seeds, numbers, steps
 
-    def _cut(self, logits_BV: Tensor) -> Tensor:
-        """Logits in float32, with minus infinity for ids that are no tokens."""
-        logits = logits_BV.float()
-        if self.vocabulary is not None and self.vocabulary < logits.shape[-1]:
-            logits[:, self.vocabulary :] = float("-inf")
-        return logits
-
     def _distribution(self, logits_BV: Tensor, options: SamplingRows) -> Tensor:
-        return options.distribution(self._cut(logits_BV))
+        return options.distribution(within_vocabulary(logits_BV, self.vocabulary))

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
-from glasshouse.generation.prefix_cache import PrefixCache
-from glasshouse.generation.prompt_scores import prompt_scores
+from glasshouse.generation.engine import GenerationEngine, Row, SampledToken, prompt_scores
+from glasshouse.generation.incremental_decoder import PrefixCache
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import StreamDecoder
 from glasshouse.generation.token_constraint import TokenConstraint
