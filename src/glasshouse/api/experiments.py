@@ -5,9 +5,13 @@ from os import PathLike
 from pathlib import Path
 
 from glasshouse.api.opened_run import run_of
-from glasshouse.generation import augmentation
-from glasshouse.generation.augmentation import AugmentedFile
-from glasshouse.generation.paraphrase import Paraphrase, paraphrase
+from glasshouse.generation.paraphrase import (
+    AugmentedFile,
+    Paraphrase,
+    check_augmented,
+    paraphrase,
+    write_augmented,
+)
 from glasshouse.generation.sampling import Sampling
 from glasshouse.inspection import feature_classifiers, labelled_texts
 from glasshouse.inspection import few_shot as few_shot_classification
@@ -79,7 +83,7 @@ def augment(
 ) -> AugmentedFile:
     """Write the rows of a file with `copies` paraphrases of each, in which a masked-token run has replaced some tokens."""
     sampling = Sampling(temperature=temperature, seed=seed)
-    augmentation.check(Path(file), Path(output))
+    check_augmented(Path(file), Path(output))
     opened = run_of(run, device)
     with progress_bar.bar("paraphrasing") as bar:
 
@@ -87,4 +91,4 @@ def augment(
             options = (opened.spec.data.context, copies, share, sampling)
             return paraphrase(opened.model, opened.tokenizer, texts, *options, progress=bar)
 
-        return augmentation.augment(Path(file), Path(output), paraphrase_texts, field, label)
+        return write_augmented(Path(file), Path(output), paraphrase_texts, field, label)
