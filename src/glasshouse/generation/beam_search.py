@@ -60,7 +60,8 @@ class _PromptSearch:
 
     def split(self, decoder: IncrementalDecoder, candidates: list[tuple[float, int, int]]) -> list[tuple[int, int, float]]:
         """Finish the candidates (total, beam, token) that end. Return row, token and total of the best that continue."""
-        beams, continued = self.options.count, []
+        beams = self.options.count
+        continued: list[tuple[int, int, float]] = []
         for rank, (total, beam, token) in enumerate(candidates):
             row = self.first_row + beam
             if token in self.end_tokens:

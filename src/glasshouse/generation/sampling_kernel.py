@@ -15,20 +15,22 @@ from torch import Tensor
 from glasshouse.generation.sampling import LEAST_TEMPERATURE, Sampling, SamplingRows, draw
 from glasshouse.parts.triton_installed import TRITON_INSTALLED
 
-# Logits that a program holds at a time.
-BLOCK = 4096
 WARPS = 8
-# The logits of a row are in so many groups, which bound the k-th largest logit. If top-k is at most BOUND, and not more than
-# CANDIDATES logits reach the bound, the others are not looked at again. Top-p alone takes the bound of the largest k.
-GROUPS = 512
-BOUND = 256
-CANDIDATES = 1024
-# So few candidates are compared in a quarter of the time. Top-k of 50 usually has 50 to 70.
-FEW = 128
 
 if TRITON_INSTALLED:
     import triton
     import triton.language as tl
+
+    # Logits that a program holds at a time.
+    BLOCK = tl.constexpr(4096)
+    # The logits of a row are in so many groups, which bound the k-th largest logit. If top-k is at most BOUND, and at most
+    # CANDIDATES logits reach the bound, the others are not looked at again. Top-p alone takes the bound of the largest k.
+    GROUPS = tl.constexpr(512)
+    BOUND = tl.constexpr(256)
+    CANDIDATES = tl.constexpr(1024)
+    # So few candidates are compared in a quarter of the time. Top-k of 50 usually has 50 to 70.
+    FEW = tl.constexpr(128)
+    COLD = tl.constexpr(LEAST_TEMPERATURE)
 
     @triton.jit
     def _mixed_bits(state):  # type: ignore[no-untyped-def]
@@ -75,7 +77,7 @@ if TRITON_INSTALLED:
 
     @triton.jit
     def _threshold(  # type: ignore[no-untyped-def]
-        logits, size, temperature, maximum, least, needed, COUNT: tl.constexpr, BLOCK: tl.constexpr
+        logits, size, temperature, maximum, least, needed, COUNT: tl.constexpr
     ):
         """The same over all logits. Those below `least` do not count. The amounts are 1, or weights if not COUNT."""
         prefix = tl.full((), 0, tl.uint32)
@@ -112,7 +114,6 @@ if TRITON_INSTALLED:
         TOP_P: tl.constexpr,
         MIN_P: tl.constexpr,
         SIZE: tl.constexpr,
-        CANDIDATES: tl.constexpr,
     ):
         """A token among the candidates, at most SIZE, and whether they were enough for top-p."""
         place = tl.arange(0, SIZE)
@@ -153,21 +154,15 @@ if TRITON_INSTALLED:
         row_stride,
         columns,
         size,
-        LEAST_TEMPERATURE: tl.constexpr,
         TOP_K: tl.constexpr,
         TOP_P: tl.constexpr,
         MIN_P: tl.constexpr,
-        BLOCK: tl.constexpr,
-        GROUPS: tl.constexpr,
-        CANDIDATES: tl.constexpr,
-        FEW: tl.constexpr,
-        BOUND: tl.constexpr,
     ):
         row = tl.program_id(0)
         logits += row.to(tl.int64) * row_stride
         scratch += row.to(tl.int64) * CANDIDATES * 2
         temperature = tl.load(settings + row)
-        greedy = temperature < LEAST_TEMPERATURE
+        greedy = temperature < COLD
         top_k = tl.load(settings + columns + row)
         top_p = tl.load(settings + 2 * columns + row)
         lowest_weight = tl.load(settings + 3 * columns + row)
@@ -223,35 +218,11 @@ if TRITON_INSTALLED:
                 tl.debug_barrier()
                 if count <= FEW:
                     chosen_token, chosen = _draw_candidate(
-                        scratch,
-                        count,
-                        maximum,
-                        total,
-                        uniform,
-                        top_k,
-                        top_p,
-                        lowest_weight,
-                        TOP_K,
-                        TOP_P,
-                        MIN_P,
-                        FEW,
-                        CANDIDATES,
+                        scratch, count, maximum, total, uniform, top_k, top_p, lowest_weight, TOP_K, TOP_P, MIN_P, FEW
                     )
                 elif count <= CANDIDATES:
                     chosen_token, chosen = _draw_candidate(
-                        scratch,
-                        count,
-                        maximum,
-                        total,
-                        uniform,
-                        top_k,
-                        top_p,
-                        lowest_weight,
-                        TOP_K,
-                        TOP_P,
-                        MIN_P,
-                        CANDIDATES,
-                        CANDIDATES,
+                        scratch, count, maximum, total, uniform, top_k, top_p, lowest_weight, TOP_K, TOP_P, MIN_P, CANDIDATES
                     )
         if chosen == 0:
             # All logits matter, or too many.
@@ -259,7 +230,7 @@ if TRITON_INSTALLED:
             ties = tl.full((), 2147483647, tl.int32)  # how many values that equal `least` are kept
             if TOP_K:  # noqa: SIM102
                 if (top_k > 0) & (top_k < size):
-                    least = _threshold(logits, size, temperature, maximum, least, top_k, True, BLOCK)
+                    least = _threshold(logits, size, temperature, maximum, least, top_k, True)
             if TOP_P:  # noqa: SIM102
                 if top_p < 1:
                     kept_total = tl.full((), 0.0, tl.float32)
@@ -267,7 +238,7 @@ if TRITON_INSTALLED:
                         scaled = _scaled(logits, start + tl.arange(0, BLOCK), size, temperature)
                         kept_total += tl.sum(tl.where(_ordered(scaled) >= least, tl.exp(scaled - maximum), 0.0), 0)
                     before_p = least
-                    least = _threshold(logits, size, temperature, maximum, before_p, top_p * kept_total, False, BLOCK)
+                    least = _threshold(logits, size, temperature, maximum, before_p, top_p * kept_total, False)
                     least = tl.maximum(least, before_p)
                     heavier = tl.full((), 0.0, tl.float32)
                     weight = tl.full((), 0.0, tl.float32)
@@ -284,7 +255,7 @@ if TRITON_INSTALLED:
             tied = tl.full((), 0, tl.int32)
             for start in range(0, size, BLOCK):
                 weights, equal_count = _kept_weights(
-                    logits, start, size, temperature, maximum, least, lowest_weight, tied, ties, TOP_P, MIN_P, BLOCK
+                    logits, start, size, temperature, maximum, least, lowest_weight, tied, ties, TOP_P, MIN_P
                 )
                 tied += equal_count
                 kept_sum += tl.sum(weights, 0).to(tl.float64)
@@ -296,7 +267,7 @@ if TRITON_INSTALLED:
                 if drawn == 0:
                     token = start + tl.arange(0, BLOCK)
                     weights, equal_count = _kept_weights(
-                        logits, start, size, temperature, maximum, least, lowest_weight, tied, ties, TOP_P, MIN_P, BLOCK
+                        logits, start, size, temperature, maximum, least, lowest_weight, tied, ties, TOP_P, MIN_P
                     )
                     tied += equal_count
                     block_sum = tl.sum(weights, 0).to(tl.float64)
@@ -320,18 +291,7 @@ if TRITON_INSTALLED:
 
     @triton.jit
     def _kept_weights(  # type: ignore[no-untyped-def]
-        logits,
-        start,
-        size,
-        temperature,
-        maximum,
-        least,
-        lowest_weight,
-        tied,
-        ties,
-        TOP_P: tl.constexpr,
-        MIN_P: tl.constexpr,
-        BLOCK: tl.constexpr,
+        logits, start, size, temperature, maximum, least, lowest_weight, tied, ties, TOP_P: tl.constexpr, MIN_P: tl.constexpr
     ):
         """The weights of a block of tokens, 0 for those that are not kept; and how many of its values equal `least`."""
         scaled = _scaled(logits, start + tl.arange(0, BLOCK), size, temperature)
@@ -362,7 +322,7 @@ def sample(
     columns of each are used. Tokens from `size` on are never sampled; `top_k`, `top_p` and `min_p` say which options any
     row uses.
     """
-    scratch = torch.empty(len(logits_BV), 2, CANDIDATES, device=logits_BV.device) if top_k or top_p else results
+    scratch = torch.empty(len(logits_BV), 2, CANDIDATES.value, device=logits_BV.device) if top_k or top_p else results
     _sample_kernel[(len(logits_BV),)](
         logits_BV,
         state,
@@ -372,15 +332,9 @@ def sample(
         logits_BV.stride(0),
         state.shape[1],
         size,
-        LEAST_TEMPERATURE=LEAST_TEMPERATURE,
         TOP_K=top_k,
         TOP_P=top_p,
         MIN_P=min_p,
-        BLOCK=BLOCK,
-        GROUPS=GROUPS,
-        CANDIDATES=CANDIDATES,
-        FEW=FEW,
-        BOUND=BOUND,
         num_warps=WARPS,
     )
 
