@@ -192,7 +192,8 @@ class ByteAutomaton:
         while known != self._rule_lengths:
             known, first = list(self._rule_lengths), 0
             for index, end in ends:
-                self._node_lengths[first:end] = map(self._length_of, self._nodes[first:end])
+                for node in range(first, end):
+                    self._node_lengths[node] = self._length_of(self._nodes[node])
                 self._rule_lengths[index], first = self._node_lengths[self._rules[index]], end
 
     def _length_of(self, node: _Node) -> float:
