@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from glasshouse.cpu_kernels.exponential import HIGHEST, LOWEST, exp
-from glasshouse.cpu_kernels.row_kernel import RowKernel, floats, own_rows
+from glasshouse.cpu_kernels.row_kernel import HIGHEST, LOWEST, RowKernel, exp, floats, own_rows
 
 
 @RowKernel

@@ -14,7 +14,8 @@ def random_text(constraint, tokenizer, generator: random.Random, free_tokens: in
         token = generator.choice(allowed)
         if step >= free_tokens:
             ends = [token for token in allowed if token in constraint.end_tokens]
-            token = (ends or [min(allowed, key=lambda token: constraint.bytes_left(constraint.advance(state, token)))])[0]
+            left = {token: constraint._automaton.shortest(constraint.advance(state, token)) for token in allowed if not ends}
+            token = (ends or [min(left, key=left.__getitem__)])[0]
         if token in constraint.end_tokens:
             assert constraint.complete(state)
             assert constraint.finished(constraint.advance(state, token))

@@ -48,23 +48,23 @@ def usable(*tensors: Tensor) -> bool:
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     """silu(gate) * up."""
-    from glasshouse.cpu_kernels.activation_kernels import SwiGLUFunction
+    from glasshouse.cpu_kernels import activation_kernels as kernels
 
-    return SwiGLUFunction.apply(gate, up)
+    return kernels.ActivationFunction.apply(kernels.swiglu, kernels.swiglu_gradient, gate, up)
 
 
 def gelu(x: Tensor) -> Tensor:
     """x sigmoid(sqrt(8 / pi) (x + 0.044715 x^3)): the tanh approximation."""
     from glasshouse.cpu_kernels import activation_kernels as kernels
 
-    return kernels.ActivationFunction.apply(x, kernels.gelu, kernels.gelu_gradient)
+    return kernels.ActivationFunction.apply(kernels.gelu, kernels.gelu_gradient, x)
 
 
 def squared_relu(x: Tensor) -> Tensor:
     """max(0, x)^2."""
     from glasshouse.cpu_kernels import activation_kernels as kernels
 
-    return kernels.ActivationFunction.apply(x, kernels.squared_relu, kernels.squared_relu_gradient)
+    return kernels.ActivationFunction.apply(kernels.squared_relu, kernels.squared_relu_gradient, x)
 
 
 def rms_norm(x: Tensor, gain: Tensor, epsilon: float) -> Tensor:
@@ -76,7 +76,7 @@ def rms_norm(x: Tensor, gain: Tensor, epsilon: float) -> Tensor:
 
 def rotate(x_BHTE: Tensor, cosine_TF: Tensor, sine_TF: Tensor) -> Tensor:
     """The features (i, i + E/2) of each head, rotated. The axes lie in memory as (B, T, H, E)."""
-    from glasshouse.cpu_kernels.rotation_kernel import RotationFunction
+    from glasshouse.cpu_kernels.attention_kernels import RotationFunction
 
     return RotationFunction.apply(x_BHTE, cosine_TF, sine_TF)
 

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from glasshouse.cpu_kernels.exponential import sigmoid
-from glasshouse.cpu_kernels.row_kernel import RowKernel, floats, own_rows
+from glasshouse.cpu_kernels.row_kernel import RowKernel, floats, own_rows, sigmoid
 
 ONE = np.float32(1.0)
 # (1 + tanh(z)) / 2 = sigmoid(2 z), 2 z = SCALE (x + CUBIC x^3).
@@ -17,43 +16,24 @@ SCALE = np.float32(math.sqrt(8 / math.pi))
 CUBIC = np.float32(0.044715)
 
 
-class SwiGLUFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, gate: Tensor, up: Tensor) -> Tensor:
-        gate, up = gate.contiguous(), up.contiguous()
-        context.save_for_backward(gate, up)
-        output = torch.empty_like(gate)
-        swiglu(gate.numel(), 1, gate, up, output)
-        return output
-
-    @staticmethod
-    @once_differentiable
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        gate, up = context.saved_tensors
-        by_gate, by_up = torch.empty_like(gate), torch.empty_like(gate)
-        swiglu_gradient(gate.numel(), 1, gate, up, gradient.contiguous(), by_gate, by_up)
-        return by_gate, by_up
-
-
 class ActivationFunction(torch.autograd.Function):
-    """A function of each number, by two kernels."""
+    """A function of the numbers at the same place of its inputs, by two kernels."""
 
     @staticmethod
-    def forward(context: Any, x: Tensor, function: RowKernel, derivative: RowKernel) -> Tensor:
-        x = x.contiguous()
-        context.save_for_backward(x)
+    def forward(context: Any, function: RowKernel, derivative: RowKernel, *inputs: Tensor) -> Tensor:
+        inputs = tuple(x.contiguous() for x in inputs)
+        context.save_for_backward(*inputs)
         context.derivative = derivative
-        output = torch.empty_like(x)
-        function(x.numel(), 1, x, output)
+        output = torch.empty_like(inputs[0])
+        function(output.numel(), 1, *inputs, output)
         return output
 
     @staticmethod
     @once_differentiable
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (x,) = context.saved_tensors
-        result = torch.empty_like(x)
-        context.derivative(x.numel(), 1, x, gradient.contiguous(), result)
-        return result, None, None
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        results = [torch.empty_like(x) for x in context.saved_tensors]
+        context.derivative(gradient.numel(), 1, *context.saved_tensors, gradient.contiguous(), *results)
+        return None, None, *results
 
 
 @RowKernel

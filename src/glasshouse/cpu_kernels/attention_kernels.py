@@ -1,4 +1,4 @@
-"""Attention over short texts: softmax(Q K^T / sqrt(E)) V within each text, and its gradient.
+"""Attention over short texts, softmax(Q K^T / sqrt(E)) V within each text, and rotary positions, with their gradients.
 
 torch's fused kernel takes most of its time to start where a text has few tokens. Here a row of work is one head of one text,
 and the tokens of all texts follow each other in memory, with or without padding between them.
@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from glasshouse.cpu_kernels.exponential import exp
-from glasshouse.cpu_kernels.row_kernel import RowKernel, floats, inlined_sums, integers, own_rows
+from glasshouse.cpu_kernels.row_kernel import RowKernel, exp, floats, inlined_sums, integers, own_rows
 
 
 class AttentionFunction(torch.autograd.Function):
@@ -191,3 +190,47 @@ def differentiate(address):  # type: ignore[no-untyped-def]
             by_value = floats(arguments, 18, place * width, width)
             weighted_sum(by_key, by_score, arguments, 9, queries + start * query_stride, query_stride)
             weighted_sum(by_value, weights, arguments, 12, gradients + start * gradient_stride, gradient_stride)
+
+
+class RotationFunction(torch.autograd.Function):
+    """Rotary positions: the features (i, i + E/2) of each head, rotated. The gradient is the rotation back."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+        context.save_for_backward(cosine, sine)
+        return _rotated(x, cosine, sine)
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        cosine, sine = context.saved_tensors
+        return _rotated(gradient, cosine, -sine), None, None
+
+
+def _rotated(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    if x.stride(-1) != 1:
+        x = x.contiguous()
+    batch, heads, tokens, width = x.shape
+    output = x.new_empty(batch, tokens, heads, width)
+    strides = x.stride()[:3]
+    rotate(batch * tokens, heads * width, x, cosine, sine, output, tokens, heads, width, *strides)
+    return output.transpose(1, 2)
+
+
+@RowKernel
+def rotate(address):  # type: ignore[no-untyped-def]
+    """A row is a token of the batch."""
+    first, last, _, arguments = own_rows(address)
+    tokens, heads, width = arguments[4], arguments[5], arguments[6]
+    half = width // 2
+    for row in range(first, last):
+        time = row % tokens
+        cosine, sine = floats(arguments, 1, time * half, half), floats(arguments, 2, time * half, half)
+        start = row // tokens * arguments[7] + time * arguments[9]
+        for head in range(heads):
+            x = floats(arguments, 0, start + head * arguments[8], width)
+            output = floats(arguments, 3, (row * heads + head) * width, width)
+            for i in range(half):
+                a, b = x[i], x[half + i]
+                output[i] = a * cosine[i] - b * sine[i]
+                output[half + i] = b * cosine[i] + a * sine[i]

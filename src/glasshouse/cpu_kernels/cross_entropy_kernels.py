@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from glasshouse.cpu_kernels.exponential import exp
-from glasshouse.cpu_kernels.row_kernel import RowKernel, floats, integers, own_rows
+from glasshouse.cpu_kernels.row_kernel import RowKernel, exp, floats, integers, own_rows
 
 
 class CrossEntropyFunction(torch.autograd.Function):

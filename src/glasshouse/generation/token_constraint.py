@@ -172,10 +172,6 @@ class TokenConstraint:
         """Whether the text so far has the whole form. More may be able to follow."""
         return state == ENDED or self._automaton.accepts(state)
 
-    def bytes_left(self, state: int) -> float:
-        """The number of bytes that complete the text at least."""
-        return 0 if state == ENDED else self._automaton.shortest(state)
-
     def finished(self, state: int) -> bool:
         """Whether the text is complete and nothing but an end token can follow."""
         return state == ENDED or (self._automaton.accepts(state) and not self._allowed(state).any_text)

@@ -4,7 +4,95 @@ This package is cheap to import: the classes are imported when a tokenizer is tr
 it has much to do.
 """
 
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+from glasshouse.records import kept_json
+from glasshouse.specs.errors import GlasshouseError, MissingExtra
 from glasshouse.tokenizers.base import Tokenizer
-from glasshouse.tokenizers.loader import load
+from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 
 __all__ = ["Tokenizer", "load"]
+
+# The most tokens of a vocabulary, as of `data.vocabulary`.
+MOST_TOKENS: Final = 10_000_000
+SUPPORTED: Final = (
+    "without the package 'tokenizers', Glasshouse reads only byte-level BPE with the GPT-2 or the GPT-4 pattern, "
+    "and WordLevel with Whitespace, with the rules of treebank-words, or with a Split into single characters"
+)
+
+
+def load(path: str | PathLike[str]) -> Tokenizer:
+    """Load a `tokenizer.json`, written by Glasshouse or by another program. The tokenizer gives the same ids.
+
+    If none of our own classes supports the file, the `tokenizers` package runs it, provided that it is installed.
+    """
+    try:
+        contents = kept_json.read(Path(path))
+    except OSError as error:
+        raise GlasshouseError(f"cannot read the tokenizer file {path}: {error.strerror}; check the path") from error
+    except ValueError as error:
+        raise GlasshouseError(
+            f"{path} is not a tokenizer.json: it is not valid JSON ({error}); choose another file"
+        ) from error
+    if not isinstance(contents, dict) or not isinstance(contents.get("model"), dict):
+        raise GlasshouseError(f"{path} is not a tokenizer.json: it has no object 'model'; choose another file")
+    try:
+        _check_ids(contents)
+        try:
+            return _tokenizer_class(contents).from_json(contents)
+        except UnsupportedTokenizer as error:
+            return _load_external(contents, f"{path}: {error}; {SUPPORTED}")
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        raise GlasshouseError(
+            f"{path} is a damaged tokenizer.json ({type(error).__name__}: {error}); save the tokenizer again"
+        ) from error
+
+
+def _check_ids(contents: dict[str, Any]) -> None:
+    """Raise ValueError for an id that is no possible row of an embedding, before a table of so many rows is made."""
+    vocabulary, added = contents["model"].get("vocab"), contents.get("added_tokens") or []
+    ids = [*(vocabulary.values() if isinstance(vocabulary, dict) else ()), *(token["id"] for token in added)]
+    for id in ids:
+        if type(id) is not int or not 0 <= id < MOST_TOKENS:
+            raise ValueError(f"the id {str(id)[:40]} of a token is not a whole number from 0 to {MOST_TOKENS - 1:,}")
+
+
+def _load_external(contents: dict[str, Any], reason: str) -> Tokenizer:
+    """The tokenizer as the `tokenizers` package runs it. If that fails, the error states `reason` and the new cause."""
+    from glasshouse.tokenizers.external import ExternalTokenizer
+
+    try:
+        return ExternalTokenizer(contents)
+    except MissingExtra:
+        raise MissingExtra("tokenizers", f"{reason}; any other tokenizer") from None
+    except UnsupportedTokenizer as error:
+        raise UnsupportedTokenizer(f"{reason}; {error}") from None
+
+
+def _tokenizer_class(contents: dict[str, Any]) -> type[Tokenizer]:
+    """The class that reads these contents. It is imported on first use."""
+    model = contents["model"].get("type")
+    if model is None and "merges" in contents["model"]:
+        model = "BPE"  # Old files do not state the type.
+    if model == "BPE":
+        from glasshouse.tokenizers.byte_pair import BytePair
+
+        return BytePair
+    if model == "WordLevel":
+        pre_tokenizer = (contents.get("pre_tokenizer") or {}).get("type")
+        if pre_tokenizer == "Whitespace":
+            from glasshouse.tokenizers.words import Words
+
+            return Words
+        if pre_tokenizer == "Sequence":
+            from glasshouse.tokenizers.treebank_words import TreebankWords
+
+            return TreebankWords
+        if pre_tokenizer == "Split":
+            from glasshouse.tokenizers.characters import Characters
+
+            return Characters
+        raise UnsupportedTokenizer(f"pre_tokenizer {pre_tokenizer!r} with model type 'WordLevel' is not supported")
+    raise UnsupportedTokenizer(f"model type {model!r} is not supported")

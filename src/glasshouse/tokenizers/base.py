@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -32,6 +32,16 @@ MASK_NAMES: Final = (MASK, "[MASK]", "<mask>")
 
 Progress = Callable[[str, float], None]
 """Receives a description of the current work and its completed fraction. The fraction is 0 while the total is unknown."""
+
+
+class Training(NamedTuple):
+    """The arguments of `Tokenizer.train`, with all special tokens."""
+
+    vocabulary: int
+    specials: Sequence[str]
+    pattern: str
+    processes: int | None
+    report: Progress
 
 
 class Tokenizer(ABC):
@@ -163,18 +173,11 @@ class Tokenizer(ABC):
                 vocabulary,
             )
         report: Progress = progress or (lambda stage, fraction: None)
-        return cls._learn(chunks, vocabulary, special_tokens, pattern, processes, report)
+        return cls._learn(chunks, Training(vocabulary, special_tokens, pattern, processes, report))
 
     @classmethod
-    def _learn(
-        cls,
-        chunks: Iterable[str],
-        vocabulary: int,
-        specials: Sequence[str],
-        pattern: str,
-        processes: int | None,
-        report: Progress,
-    ) -> Self:
+    def _learn(cls, chunks: Iterable[str], training: Training) -> Self:
+        """Train with arguments that have been checked."""
         raise GlasshouseError(
             "an imported tokenizer cannot be trained; choose byte-pair, words, treebank-words or characters instead"
         )
