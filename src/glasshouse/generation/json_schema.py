@@ -74,6 +74,12 @@ _SUPPORTED: Final = frozenset(
     {"type", "enum", "const", *_ALONE, *(keyword for keywords in _TYPE_KEYWORDS.values() for keyword in keywords)}
 )
 
+_LISTS: Final = {
+    **dict.fromkeys(("anyOf", "oneOf", "allOf"), "a list of schemas with at least one"),
+    "enum": "a list of values with at least one",
+    "required": "a list of names",
+}
+
 _ANY: Final = "any value"
 
 Schema = Mapping[str, Any] | bool
@@ -122,6 +128,8 @@ class _Compiler:
         for keyword in keywords:
             if keyword not in _SUPPORTED:
                 _refuse(where, f"the keyword {keyword!r} is not supported", "leave it out, or express it another way")
+            if keyword in _LISTS and not (isinstance(schema[keyword], list) and (schema[keyword] or keyword == "required")):
+                _refuse(where, f"{keyword!r} must be {_LISTS[keyword]}", "correct it")
         for keyword in _ALONE:
             if keyword in keywords:
                 if others := [other for other in keywords if other != keyword]:
@@ -139,8 +147,6 @@ class _Compiler:
     def _inner_schemas(self, keyword: str, value: Any, where: str) -> Expression:
         if keyword == "$ref":
             return self._referred(value, where)
-        if not isinstance(value, list) or not value:
-            _refuse(where, f"{keyword!r} must be a list of schemas", "give at least one")
         if keyword == "allOf" and len(value) > 1:
             _refuse(where, f"'allOf' of {len(value)} schemas is not supported", "write them as one schema")
         return choice(*(self._rule(f"{where}/{keyword}/{index}", inner) for index, inner in enumerate(value)))
@@ -178,8 +184,6 @@ class _Compiler:
             if keyword not in ("enum", "const", "type"):
                 _refuse(where, f"{keyword!r} cannot stand beside 'enum' or 'const'", "leave out the values that break it")
         values = schema["enum"] if "enum" in schema else [schema["const"]]
-        if not isinstance(values, list) or not values:
-            _refuse(where, "'enum' must be a list of values", "give at least one")
         if "enum" in schema and "const" in schema:
             _refuse(where, "'enum' cannot stand beside 'const'", "leave one out")
         if "type" in schema:
@@ -204,10 +208,8 @@ class _Compiler:
         required = schema.get("required", [])
         if not isinstance(properties, Mapping):
             _refuse(where, "'properties' must be an object of schemas", "correct it")
-        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
-            _refuse(where, "'required' must be a list of names", "correct it")
         for name in required:
-            if name not in properties:
+            if not (isinstance(name, str) and name in properties):
                 _refuse(where, f"the required property {name!r} is not in 'properties'", "add it there; {} allows any value")
         additional = schema.get("additionalProperties", "properties" not in schema)
         tail: Expression = EMPTY  # what follows if a member is written already
@@ -264,7 +266,7 @@ class _Compiler:
         try:
             expression = parse_expression(schema["pattern"])
         except GlasshouseError as error:
-            _refuse(where, f"'pattern': {error.args[0].partition('; ')[0]}", error.args[0].partition("; ")[2])
+            raise error.within(f"the schema at {where}, 'pattern'") from None
         return sequence(QUOTE, map_characters(expression, escaped), QUOTE)
 
     def _integer(self, schema: Mapping[str, Any], where: str) -> Expression:
@@ -287,12 +289,6 @@ class _Compiler:
                 parts.append(sequence(literal(f"{sign}{high}"), repeat(zeros, 0, 1)))
         return choice(*parts)
 
-    def _boolean(self, schema: Mapping[str, Any], where: str) -> Expression:
-        return choice(literal("true"), literal("false"))
-
-    def _null(self, schema: Mapping[str, Any], where: str) -> Expression:
-        return literal("null")
-
 
 _BUILDERS: Final[dict[str, Callable[[_Compiler, Mapping[str, Any], str], Expression]]] = {
     "object": _Compiler._object,
@@ -300,8 +296,8 @@ _BUILDERS: Final[dict[str, Callable[[_Compiler, Mapping[str, Any], str], Express
     "string": _Compiler._string,
     "number": _Compiler._number,
     "integer": _Compiler._integer,
-    "boolean": _Compiler._boolean,
-    "null": _Compiler._null,
+    "boolean": lambda compiler, schema, where: choice(literal("true"), literal("false")),
+    "null": lambda compiler, schema, where: literal("null"),
 }
 
 
