@@ -1,4 +1,4 @@
-"""The kernel for short texts equals the reference attention, with and without padding, on one thread and on two."""
+"""The kernels for short texts and for rotary positions equal the plain operations, whatever lies in memory."""
 
 import pytest
 import torch
@@ -7,6 +7,7 @@ from torch import Tensor
 from glasshouse import cpu_kernels
 from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.masks import Causal, Everything, Mask, Padding, SameText
+from glasshouse.parts.positions import rotary
 from tests.cpu_kernels.comparison import largest_difference, normal
 
 BATCH, HEADS, TOKENS, WIDTH = 5, 3, 37, 36
@@ -94,3 +95,21 @@ def test_what_is_not_finite_stays_visible():
     assert mixed[2, 1, 5].isnan().all()
     assert mixed[2, 1, :5].isfinite().all()
     assert mixed[2, 0].isfinite().all()
+
+
+@pytest.mark.parametrize("layout", ["heads first", "tokens first", "part of a projection"])
+def test_rotary_positions_equal_the_plain_operations(layout):
+    batch, heads, tokens, width = 3, 2, 70, 44
+    if layout == "heads first":
+        x = normal(batch, heads, tokens, width)
+    elif layout == "tokens first":
+        x = normal(batch, tokens, heads, width).transpose(1, 2)
+    else:
+        x = normal(batch, tokens, 3 * heads * width)[..., : heads * width].unflatten(-1, (heads, width)).transpose(1, 2)
+    cosine, sine = rotary.Rotary(width).cosine_and_sine(torch.arange(tokens))
+
+    def plain(x: torch.Tensor) -> torch.Tensor:
+        assert not cpu_kernels.usable(x)
+        return rotary.rotate_by(x, cosine, sine)
+
+    assert largest_difference(lambda x: cpu_kernels.rotate(x, cosine, sine), plain, x) < 1e-6

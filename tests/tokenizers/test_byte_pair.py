@@ -1,5 +1,7 @@
-"""Byte-pair encoding: decoding restores the text, and the ids are those of `tokenizers` and `tiktoken`."""
+"""Byte-pair encoding: decoding restores the text, the ids are those of `tokenizers` and `tiktoken`, in plain Python too."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import given, settings, strategies
 
 import tokenizers
 from glasshouse.specs.errors import DataError, GlasshouseError
-from glasshouse.tokenizers import Tokenizer, byte_pair_encoder, load
+from glasshouse.tokenizers import Tokenizer, byte_pair, byte_pair_encoder, load
 from glasshouse.tokenizers.base import VocabularyTooLarge
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.piece_patterns import PATTERNS
@@ -189,3 +191,45 @@ def test_saved_and_loaded(trained, tmp_path):
     assert again.merges == trained.merges
     assert again._tokens == trained._tokens
     assert (again.pattern, again.specials, again.vocabulary) == (trained.pattern, trained.specials, trained.vocabulary)
+
+
+@settings(max_examples=300)
+@given(text=texts)
+def test_plain_python_gives_the_same_ids(trained, text):
+    ids = trained._encode_plainly(text)
+    assert ids.dtype == trained.encode(text, specials=False).dtype
+    assert ids.tolist() == trained.encode(text, specials=False).tolist()
+
+
+def test_bytes_without_an_id_are_dropped(trained):
+    tokens = [None if token == b"t" else token for token in trained._tokens]
+    without_t = BytePair(tokens, [], trained.specials, trained.pattern)
+    assert without_t.decode(without_t.encode("to tether")) == "o eher"
+
+
+def test_a_loaded_tokenizer_gives_the_same_ids_before_and_after_it_turns_to_compiled_code(trained, tmp_path):
+    trained.save(tmp_path / "tokenizer.json")
+    loaded = load(tmp_path / "tokenizer.json")
+    text = f"{PROSE[:300]}{END_OF_TEXT}{PROSE[300:600]}"
+    for _ in range(2 * byte_pair.PLAIN_BYTES // len(text)):
+        expected = trained.encode(text).tolist()
+        assert loaded.encode(text).tolist() == expected
+        assert [ids.tolist() for ids in loaded.encode_batch([text, text])] == [expected, expected]
+    assert loaded._plain_bytes_left < len(text)
+
+
+def test_short_texts_need_no_compiler(trained, tmp_path):
+    trained.save(tmp_path / "tokenizer.json")
+    program = """if True:
+        import sys
+        from glasshouse import tokenizers
+        tokenizer = tokenizers.load(sys.argv[1])
+        tokenizer.decode(tokenizer.encode("a short text"))
+        tokenizer.encode_batch(["two", "texts"])
+        print("numba" in sys.modules)
+        tokenizer.encode("long " * 1000)
+        print("numba" in sys.modules)
+    """
+    words = [sys.executable, "-c", program, str(tmp_path / "tokenizer.json")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
