@@ -34,7 +34,7 @@ Progress = Callable[[str, float], None]
 """Receives a description of the current work and its completed fraction. The fraction is 0 while the total is unknown."""
 
 
-class Training(NamedTuple):
+class TokenizerTraining(NamedTuple):
     """The arguments of `Tokenizer.train`, with all special tokens."""
 
     vocabulary: int
@@ -173,10 +173,10 @@ class Tokenizer(ABC):
                 vocabulary,
             )
         report: Progress = progress or (lambda stage, fraction: None)
-        return cls._learn(chunks, Training(vocabulary, special_tokens, pattern, processes, report))
+        return cls._learn(chunks, TokenizerTraining(vocabulary, special_tokens, pattern, processes, report))
 
     @classmethod
-    def _learn(cls, chunks: Iterable[str], training: Training) -> Self:
+    def _learn(cls, chunks: Iterable[str], training: TokenizerTraining) -> Self:
         """Train with arguments that have been checked."""
         raise GlasshouseError(
             "an imported tokenizer cannot be trained; choose byte-pair, words, treebank-words or characters instead"

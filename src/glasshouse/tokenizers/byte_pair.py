@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 import numpy as np
 
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.tokenizers.base import Tokenizer, Training, VocabularyTooLarge, encode_unicode
+from glasshouse.tokenizers.base import Tokenizer, TokenizerTraining, VocabularyTooLarge, encode_unicode
 from glasshouse.tokenizers.piece_patterns import PATTERNS, split
 from glasshouse.tokenizers.tokenizer_json import (
     BYTE_LEVEL,
@@ -146,7 +146,7 @@ class BytePair(Tokenizer):
             ids[index : index + 2] = [merged]
 
     @classmethod
-    def _learn(cls, chunks: Iterable[str], training: Training) -> Self:
+    def _learn(cls, chunks: Iterable[str], training: TokenizerTraining) -> Self:
         """Learn merges until there are exactly `vocabulary` tokens. `byte_pair_training` describes the algorithm."""
         from glasshouse.tokenizers.byte_pair_training import learn_merges
         from glasshouse.tokenizers.piece_counts import count_stream

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
-from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Tokenizer, Training, encode_unicode
+from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Tokenizer, TokenizerTraining, encode_unicode
 from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 from glasshouse.tokenizers.tokenizer_json import (
     UnsupportedTokenizer,
@@ -79,7 +79,7 @@ class WordLevel(Tokenizer):
         return space.join(token.removeprefix(space) for token in self._tokens_of(ids)).decode()
 
     @classmethod
-    def _learn(cls, chunks: Iterable[str], training: Training) -> Self:
+    def _learn(cls, chunks: Iterable[str], training: TokenizerTraining) -> Self:
         vocabulary, specials, _, _, report = training
         special = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))))
         counts: Counter[str] = Counter()
