@@ -6,8 +6,6 @@ import torch
 
 import glasshouse
 from glasshouse.llms.next_token_api import LogitsAPI, RunAPI
-from glasshouse.specs.errors import GlasshouseError
-from tests.refusals import refused
 
 LOGITS = np.log([0.5, 0.3, 0.15, 0.05])
 
@@ -51,15 +49,3 @@ def test_a_run_is_shown_with_its_own_probabilities(tmp_path, monkeypatch):
     assert glasshouse.recovery_error(recovery, found) < 1e-3
     assert (run.folder.path / recovery.journal.path).exists()
     assert api.shows.endswith("after step 2"), "a run that is trained further has another journal"
-
-
-def test_other_models_are_refused(tmp_path, monkeypatch):
-    class Classifier:
-        continues_text, name = False, "classifier"
-
-        class spec:
-            class model:
-                kind = "encoder"
-
-    with refused(GlasshouseError, "encoder"):
-        RunAPI(Classifier(), "text")

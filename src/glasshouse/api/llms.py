@@ -15,13 +15,13 @@ from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridEvent, GridO
 from glasshouse.llms.distribution_recovery import Recovered, Recovery
 from glasshouse.llms.grid_results import GridResults, content_of, results_of, write_results
 from glasshouse.llms.language_model import ChatSession, LanguageModel, Message, Options, Reply, streamed_reply
+from glasshouse.llms.local_models import RunModel
 from glasshouse.llms.model_list import find_model
 from glasshouse.llms.next_token_api import MOST_TOP, RunAPI, ServerAPI
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.llms.questions import read_questions
 from glasshouse.pages import grid_page
 from glasshouse.records import atomic_files, progress_bar
-from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, Interrupted
 
 # The largest answer, unless the context is so small that it would leave no room for the chat.
@@ -179,7 +179,8 @@ def open_recovery(
             journal = Path("recoveries") / f"{_digest(prompt, top, server.name, server.shows)}.jsonl"
             journal.parent.mkdir(exist_ok=True)
         return Recovery(server, prompt, min(top, MOST_TOP), method, Path(journal))
-    run = Run(entry.target, device)
+    assert isinstance(opened, RunModel)
+    run = opened.run
     api = RunAPI(run, prompt, after_bias=not before_bias, decimals=decimals, most_top=top, shows_sampled=before_bias)
     if journal is None:
         journal = run.folder.path / f"recovery-{_digest(prompt, top, api.shows)}.jsonl"

@@ -8,8 +8,9 @@ import hashlib
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +115,8 @@ class AnswerGrid:
         if not models:
             raise GlasshouseError("a grid needs at least one model; name them with --models a,b,c")
         names = [model.name for model in models]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise GlasshouseError(f"models has {twice!r} twice; name each model once")
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise GlasshouseError(f"models has {twice[0]!r} twice; name each model once")
         self.questions, self.models, self.options, self.title = tuple(questions), tuple(models), options, title
         if self.size > MOST_CELLS:
             raise GlasshouseError(
@@ -156,12 +157,8 @@ class AnswerGrid:
 
     def cells(self) -> list[Cell]:
         """All cells, repeat by repeat, so that an unfinished grid is balanced."""
-        return [
-            (question.name, model.name, repeat)
-            for repeat in range(self.options.repeats)
-            for question in self.questions
-            for model in self.models
-        ]
+        every = product(range(self.options.repeats), self.questions, self.models)
+        return [(question.name, model.name, repeat) for repeat, question, model in every]
 
     def missing(self) -> list[Cell]:
         """The cells without an answer."""
@@ -198,13 +195,14 @@ class AnswerGrid:
             for worker in workers:
                 worker.join(STOPPING_SECONDS)
 
-    def _shares(self) -> Iterator[list[Cell]]:
-        """The cells of each thread."""
-        missing = [cell for cell in self.missing() if not (self.options.cached and cell[2])]
-        remote = [model.name for model in self.models if model.remote]
-        yield [cell for cell in missing if cell[1] not in remote]
-        for name in remote:
-            yield [cell for cell in missing if cell[1] == name]
+    def _shares(self) -> list[list[Cell]]:
+        """The cells of each thread: those of all models of this machine, and those of each remote model."""
+        shares: dict[str, list[Cell]] = {}
+        threads = {model.name: model.name if model.remote else "" for model in self.models}
+        for cell in self.missing():
+            if not (self.options.cached and cell[2]):
+                shares.setdefault(threads[cell[1]], []).append(cell)
+        return list(shares.values())
 
     def _work(self, cells: list[Cell], events: Events, stop: threading.Event) -> None:
         try:

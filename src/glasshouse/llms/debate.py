@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -104,11 +105,8 @@ def turns(options: DebateOptions) -> Iterator[Turn]:
     if options.control_topic:
         plan.append((options.control_topic, options.temperatures[0], 1))
     for topic, temperature, rounds in plan:
-        for round_number in range(1, rounds + 1):
-            for number in range(1, options.points + 1):
-                for side in SIDES:
-                    for model in options.models:
-                        yield Turn(topic, temperature, round_number, number, side, model)
+        places = product(range(1, rounds + 1), range(1, options.points + 1), SIDES, options.models)
+        yield from (Turn(topic, temperature, *place) for place in places)
 
 
 class KeptReply(TypedDict):

@@ -32,10 +32,6 @@ class JudgedPair:
     swapped: str | None
 
     @property
-    def complete(self) -> bool:
-        return self.verdict is not None and self.swapped is not None
-
-    @property
     def first_wins(self) -> float:
         """The share of the two verdicts that prefer the first argument."""
         return ((self.verdict == "A") + (self.swapped == "B")) / 2
@@ -123,7 +119,7 @@ def read_verdict(text: str) -> str | None:
 
 def summarise(judge: str, judged: Sequence[JudgedPair]) -> JudgeSummary:
     """Count the wins and measure the order bias."""
-    complete = [pair for pair in judged if pair.complete]
+    complete = [pair for pair in judged if None not in (pair.verdict, pair.swapped)]
     wins: dict[str, list[float]] = {point.turn.model: [] for pair in judged for point in (pair.first, pair.second)}
     for pair in complete:
         wins[pair.first.turn.model].append(pair.first_wins)

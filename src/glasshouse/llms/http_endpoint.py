@@ -15,6 +15,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -84,7 +85,6 @@ class HTTPEndpoint:
 
     def post(self, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         """Send a request and return the JSON of the response."""
-
         content = _json_object(self._send(path, body, lambda response: response.read()))
         if content is None:
             raise GlasshouseError(f"{self.server} answered {path} with something that is no JSON object; check base_url")
@@ -173,12 +173,12 @@ class HTTPEndpoint:
         return text.replace(self._key, "[key]") if self._key else text
 
     def _refusal(self, status: int, reason: str) -> GlasshouseError:
+        remedy = "change the request"
         if status in (401, 403):
             remedy = "check the key in the environment variable that key_env names" if self._key else "name one with key_env"
-            return GlasshouseError(f"{self.server} refused the key: {reason}; {remedy}")
-        if 300 <= status < 400:
-            return GlasshouseError(f"{self.server} redirects elsewhere ({reason}); correct base_url")
-        return GlasshouseError(f"{self.server} refused the request: {reason}; change the request")
+        elif 300 <= status < 400:
+            remedy = "it redirects elsewhere, so correct base_url"
+        return GlasshouseError(f"{self.server} refused the request: {reason}; {remedy}")
 
 
 def _json_object(text: str | bytes) -> dict[str, Any] | None:
@@ -197,23 +197,15 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 def retry_after(header: str | None) -> float | None:
     """The pause in seconds that a `Retry-After` header asks for: a number of seconds, or a date."""
-    if not header:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
-        except ValueError:
-            return None
-    return max(seconds, 0.0)
+    with suppress(ValueError):
+        return max(float(header or ""), 0.0)
+    with suppress(ValueError):
+        return max(email.utils.parsedate_to_datetime(header or "").timestamp() - time.time(), 0.0)
+    return None
 
 
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    with suppress(ValueError):
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    return False

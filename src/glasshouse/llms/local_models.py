@@ -93,8 +93,6 @@ class GGUFModel(ContinuingModel):
     """A GGUF file. llama.cpp is started when it is first asked."""
 
     def __init__(self, path: Path, name: str | None = None, device: str = "auto", context: int = 0) -> None:
-        if not path.is_file():
-            raise GlasshouseError(f"the GGUF file {path} does not exist; check the path")
         self.path, self.name, self.device = path, name or path.stem, device
         metadata = GGUF(path).metadata
         self.has_template = "tokenizer.chat_template" in metadata

@@ -111,10 +111,6 @@ class RunAPI(LogitsAPI):
     """The next token of a run after a prompt, as an API would show it."""
 
     def __init__(self, run: Run, prompt: str, **shown: object) -> None:
-        if not run.continues_text:
-            raise GlasshouseError(
-                f"{run.name} is a model of kind {run.spec.model.kind!r} that cannot continue a text; use a decoder"
-            )
         self.run, self.prompt = run, prompt
         tokens = run.new_completion(prompt).prompt_tokens
         with torch.inference_mode():

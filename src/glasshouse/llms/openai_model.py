@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Generator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
@@ -64,25 +65,15 @@ class OpenAIModel:
             ) from None
         usage = response.get("usage") or {}
         counted = (int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
-        seconds = time.perf_counter() - start
-        return Reply(text or "", _finish(choice.get("finish_reason"), options), *counted, seconds)
+        return Reply(text or "", _finish(choice.get("finish_reason"), options), *counted, time.perf_counter() - start)
 
     def _chat_body(self, messages: Sequence[Message], options: Options) -> dict[str, Any]:
         check_messages(messages)
         return {"messages": [{"role": m.role, "content": m.text} for m in messages], **self._body(options)}
 
     def _body(self, options: Options) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "model": self.model,
-            "max_tokens": options.max_tokens,
-            "temperature": options.temperature,
-            "top_p": options.top_p,
-        }
-        if options.stop:
-            body["stop"] = list(options.stop)
-        if options.seed is not None:
-            body["seed"] = options.seed
-        return body
+        body = {"model": self.model, **asdict(options), "stop": list(options.stop)}
+        return {name: value for name, value in body.items() if value is not None and value != []}
 
 
 def _finish(reason: str | None, options: Options) -> str:

@@ -30,6 +30,10 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
 
 
+class _ModelBody(_Body):
+    model: str
+
+
 class StreamOptions(_Body):
     include_usage: bool = False
 
@@ -55,10 +59,9 @@ class ResponseFormat(_Body):
         return {"text": None, "json_object": {"type": "object"}, "json_schema": given}[self.type]
 
 
-class TextRequest(_Body):
+class TextRequest(_ModelBody):
     """A request for text of either kind."""
 
-    model: str
     n: int | None = Field(1, ge=1, le=MOST_CHOICES, description="How many texts for each prompt.")
     temperature: float | None = Field(1.0, ge=0, le=2, description="0 is greedy decoding.")
     top_p: float | None = Field(1.0, gt=0, le=1)
@@ -72,7 +75,6 @@ class TextRequest(_Body):
     logit_bias: dict[TokenKey, Annotated[float, Field(ge=-100, le=100)]] | None = Field(None, max_length=MOST_BIASES)
     response_format: ResponseFormat | None = Field(None, description="The text is JSON, by a schema if one is given.")
     regex: str | None = Field(None, max_length=10_000, description="Not in the OpenAI API. The text matches this pattern.")
-    user: str | None = None
 
     async def _job(
         self, run: Run, options: ServerOptions, prompts: list[list[int]], most: int, stops: Sequence[str] = ()
@@ -114,8 +116,6 @@ class TextRequest(_Body):
 
 
 class CompletionRequest(TextRequest):
-    """The body of /v1/completions."""
-
     prompt: (
         str
         | Annotated[list[Token], Field(min_length=1)]
@@ -158,7 +158,6 @@ class ContentPart(_Body):
 class ChatMessage(_Body):
     role: Literal["system", "developer", "user", "assistant"]
     content: str | list[ContentPart] | None = ""
-    name: str | None = None
 
     @property
     def text(self) -> str:
@@ -169,8 +168,6 @@ class ChatMessage(_Body):
 
 
 class ChatRequest(TextRequest):
-    """The body of /v1/chat/completions."""
-
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
@@ -190,41 +187,27 @@ class ChatRequest(TextRequest):
         return job
 
 
-class TokenizeRequest(_Body):
-    """The body of /v1/tokenize."""
-
-    model: str
+class TokenizeRequest(_ModelBody):
     prompt: str
 
 
-class DetokenizeRequest(_Body):
-    """The body of /v1/detokenize."""
-
-    model: str
+class DetokenizeRequest(_ModelBody):
     tokens: Annotated[list[Token], Field(max_length=100_000)]
 
 
-class EmbeddingRequest(_Body):
-    """The body of /v1/embeddings."""
-
-    model: str
+class EmbeddingRequest(_ModelBody):
     input: Texts
     encoding_format: Literal["float", "base64"] | None = "float"
-    user: str | None = None
 
 
-class ClassifyRequest(_Body):
-    """The body of /v1/classify. `second` has the second texts of pairs."""
+class ClassifyRequest(_ModelBody):
+    """`second` has the second texts of pairs."""
 
-    model: str
     input: Texts
     second: Texts | None = None
 
 
-class TranslateRequest(_Body):
-    """The body of /v1/translate."""
-
-    model: str
+class TranslateRequest(_ModelBody):
     input: Texts
     beams: int | None = Field(None, ge=1, le=16)
 

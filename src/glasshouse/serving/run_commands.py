@@ -48,25 +48,21 @@ def possible(run: RunEntry) -> tuple[str, ...]:
 def act(action: str, run: RunEntry, study: Path | None = None) -> str:
     """Do what a button says; returns a sentence about it. A run of a study is resumed with its study."""
     with _one_at_a_time:
-        return _act(action, run, study)
-
-
-def _act(action: str, run: RunEntry, study: Path | None) -> str:
-    if action != "stop" and is_started(action, run.path):
-        raise RunError(f"glasshouse {action} was started for {run.name} already; wait until it has ended")
-    if action not in possible(run):
-        raise RunError(f"{action} is not possible: {run.name} is {run.status}; reload the page")
-    if action == "stop":
-        stop_request.make(run.path)
-        return f"{run.name} was asked to stop. It saves a checkpoint after its next step."
-    if action == "resume" and study:
-        if lock.is_held(study):
-            raise RunError(f"the study {study.name} is being trained and will train {run.name} in its turn")
-        _start("resume", study, run.path)
-        return f"The study {study.name} goes on: glasshouse resume was started."
-    _start(action, run.path, run.path)
-    doing = "goes on from its newest checkpoint" if action == "resume" else "gets its report"
-    return f"{run.name} {doing}: glasshouse {action} was started."
+        if action != "stop" and is_started(action, run.path):
+            raise RunError(f"glasshouse {action} was started for {run.name} already; wait until it has ended")
+        if action not in possible(run):
+            raise RunError(f"{action} is not possible: {run.name} is {run.status}; reload the page")
+        if action == "stop":
+            stop_request.make(run.path)
+            return f"{run.name} was asked to stop. It saves a checkpoint after its next step."
+        if action == "resume" and study:
+            if lock.is_held(study):
+                raise RunError(f"the study {study.name} is being trained and will train {run.name} in its turn")
+            _start("resume", study, run.path)
+            return f"The study {study.name} goes on: glasshouse resume was started."
+        _start(action, run.path, run.path)
+        doing = "goes on from its newest checkpoint" if action == "resume" else "gets its report"
+        return f"{run.name} {doing}: glasshouse {action} was started."
 
 
 def _start(command: str, target: Path, folder: Path) -> subprocess.Popen[bytes]:
