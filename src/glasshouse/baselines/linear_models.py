@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from glasshouse.baselines.field_baselines import Examples, Learn, Method, Predict, Values
+from glasshouse.data.tables.class_labels import LABEL_SEPARATOR
 from glasshouse.metrics import classification, regression
 from glasshouse.metrics.metric import Metrics
 
 COMMONEST = "commonest-class"
 STRENGTHS = (0.25, 1.0, 4.0, 16.0, 64.0)
 MOST_ITERATIONS = 200
-SEPARATOR = "|"
 MOST_FEATURES = 200_000
 # A word may be a single letter; scikit-learn's own pattern leaves those out.
 WORD = r"(?u)\b\w+\b"
@@ -142,7 +142,7 @@ def one_versus_rest(training: Examples) -> Learn:
                 for model, column in zip(fitted, table.T, strict=True)
             ]
             return [
-                SEPARATOR.join(name for name, column in zip(names, columns, strict=True) if column[place])
+                LABEL_SEPARATOR.join(name for name, column in zip(names, columns, strict=True) if column[place])
                 for place in range(len(texts))
             ]
 
@@ -176,7 +176,7 @@ def membership(fields: Sequence[str], names: Sequence[str]) -> np.ndarray:
 
 
 def _labels(field: str) -> set[str]:
-    return set(field.split(SEPARATOR)) - {""}
+    return set(field.split(LABEL_SEPARATOR)) - {""}
 
 
 def mean_value(training: Examples) -> Learn:

@@ -12,6 +12,7 @@ import numpy as np
 from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.tables import columns, number_columns, reading
+from glasshouse.data.tables.class_labels import LABEL_SEPARATOR
 from glasshouse.data.tables.columns import AmbiguousColumn, ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, SAMPLE_ROWS, DataTable, TableFormat
 from glasshouse.data.user_files.pictures import PICTURES
@@ -195,7 +196,7 @@ def _classes(rows: Sequence[Document], wanted: tuple[str, ...]) -> tuple[tuple[s
         if "label" in wanted:
             counts[document.fields["label"]] += 1
         elif "labels" in wanted:
-            counts.update(label for label in document.fields["labels"].split("|") if label)
+            counts.update(label for label in document.fields["labels"].split(LABEL_SEPARATOR) if label)
         elif "tags" in wanted:
             counts.update(document.fields["tags"].split())
     return tuple(counts.most_common())

@@ -14,6 +14,7 @@ import numpy as np
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
 from glasshouse.data.shards import Shard, ShardWriter
+from glasshouse.data.tables.class_labels import LABEL_SEPARATOR
 from glasshouse.specs.errors import DataError
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.word_encoder import WordEncoder
@@ -22,7 +23,6 @@ from glasshouse.tokenizers.word_encoder import WordEncoder
 NAMED = ("label", "labels", "tags")
 # The columns that hold further text.
 TEXTS = ("target", "second")
-SEPARATOR = "|"
 
 Documents = Callable[[], Iterator[Document]]
 
@@ -44,7 +44,7 @@ def write(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Shard:
     """Write the text of documents and all `columns`. `documents` is called once for every file that is written."""
-    numbers, path = _Numbers(names), folder / split
+    numbers, path = _Numbers({name: number for number, name in enumerate(names)}), folder / split
     if "tags" in columns:
         shard = _write_tagged(folder, split, documents(), tokenizer, numbers, progress)
     else:
@@ -71,20 +71,12 @@ def write(
     return shard
 
 
-class _Numbers:
+class _Numbers(dict[str, int]):
     """From the name of a class to its number."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = {name: number for number, name in enumerate(names)}
-
-    def __getitem__(self, name: str) -> int:
-        if name not in self.names:
-            known = ", ".join(self.names)
-            raise DataError(
-                f"the label {name!r} was not in the training data, whose labels are: {known}; correct it, or leave out "
-                "its rows"
-            )
-        return self.names[name]
+    def __missing__(self, name: str) -> int:
+        known = f"was not in the training data, whose labels are: {', '.join(self)}"
+        raise DataError(f"the label {name!r} {known}; correct it, or leave out its rows")
 
 
 def _names(document: Document, column: str) -> list[str]:
@@ -92,7 +84,7 @@ def _names(document: Document, column: str) -> list[str]:
     text = document.fields[column]
     if column == "label":
         return [text]
-    return text.split() if column == "tags" else [name for name in map(str.strip, text.split(SEPARATOR)) if name]
+    return text.split() if column == "tags" else [name for name in map(str.strip, text.split(LABEL_SEPARATOR)) if name]
 
 
 def _value(document: Document) -> float:
@@ -102,9 +94,7 @@ def _value(document: Document) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(
-            f"the value {text!r} of the text {_shortened(document.text)!r} is not a finite number; write one such as 3.5"
-        )
+        raise DataError(f"the value {text!r} of the text {_shortened(document.text)!r} is not a finite number such as 3.5")
     return value
 
 
@@ -124,10 +114,8 @@ def _write_tagged(
         for document in documents:
             words, names_of_words = document.text.split(), _names(document, "tags")
             if len(words) != len(names_of_words):
-                raise DataError(
-                    f"the text {_shortened(document.text)!r} has {len(words)} words and {len(names_of_words)} tags; "
-                    "write one tag for each word"
-                )
+                counts = f"{len(words)} words and {len(names_of_words)} tags"
+                raise DataError(f"the text {_shortened(document.text)!r} has {counts}; write one tag for each word")
             ids, places = encoder.encode(words)
             writer.add_tokens(ids, document.text, starts_document=True)
             tags.append([numbers[name] for name in names_of_words])

@@ -41,14 +41,14 @@ class ReadLimits:
     classes: int = 10_000
 
     @classmethod
-    def of(cls, raised: Iterable[str], where: str = "data.limits") -> "ReadLimits":
+    def of(cls, raised: Iterable[str]) -> "ReadLimits":
         """The default limits, with those that `raised` names as in "classes=50000" or "line=100,table=8000"."""
         limits = cls()
         for text in (part.strip() for one in raised for part in one.split(",") if part.strip()):
             name, _, value = text.partition("=")
             if name not in LARGEST or not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= LARGEST[name]:
                 most = ", ".join(f"{name} up to {largest}" for name, largest in LARGEST.items())
-                raise SpecError(f"{where}: {text[:60]!r} raises no limit; write one as in classes=50000 ({most})")
+                raise SpecError(f"raises no limit; write one as in classes=50000 ({most})", "data.limits", text[:60])
             limits = replace(limits, **{name: int(value)})
         return limits
 

@@ -90,11 +90,11 @@ def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
     """The columns of a table. Raises DataError if one is missing or could be several."""
     if table.roles and all(request.role in table.roles for request in requests):
         return FoundColumns(tuple(table.roles.index(request.role) for request in requests))
-    found: dict[int, int] = {}  # request -> column
-    for find_some in (_by_name, _by_synonym):
-        for number, request in enumerate(requests):
-            if number not in found and (index := find_some(table, request, list(found.values()))) is not None:
-                found[number] = index
+    named = ((number, _by_name(table, request)) for number, request in enumerate(requests))
+    found = {number: index for number, index in named if index is not None}  # request -> column
+    for number, request in enumerate(requests):
+        if number not in found and (index := _by_synonym(table, request, list(found.values()))) is not None:
+            found[number] = index
     by_content = [number for number in range(len(requests)) if number not in found]
     # Columns that are known by their kind leave fewer for the texts.
     for number in sorted(by_content, key=lambda number: requests[number].kind == "text"):
@@ -114,7 +114,7 @@ def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
     return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise {remedy}",))
 
 
-def _by_name(table: DataTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
+def _by_name(table: DataTable, request: ColumnRequest) -> int | None:
     if table.named:
         if request.name in table.names:
             return table.names.index(request.name)

@@ -34,19 +34,18 @@ class ByteRange:
 TextPart = tuple[ByteRange, ...]
 
 
-def cut(source: UserText, part_bytes: int = 0) -> list[TextPart]:
+def cut(source: UserText) -> list[TextPart]:
     """The parts of all files, in order. Reads every file once."""
-    part_bytes = part_bytes or PART_BYTES
     parts: list[TextPart] = []
     pieces: list[ByteRange] = []
     size = 0
     for index, path in enumerate(source.files):
         whole = text_files.is_compressed(path)
         cut_file = _json_pieces if is_json_lines(path) else _text_pieces
-        for piece in cut_file(source, index, None if whole else part_bytes):
+        for piece in cut_file(source, index, None if whole else PART_BYTES):
             pieces.append(piece)
             size += piece.end - piece.begin
-            if size >= part_bytes:
+            if size >= PART_BYTES:
                 parts.append(tuple(pieces))
                 pieces, size = [], 0
     return [*parts, tuple(pieces)] if pieces else parts

@@ -5,11 +5,11 @@ text keeps. German has one word for "a" and "one", so a correct translation into
 """
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache
 from random import Random
 from typing import ClassVar
 
-from glasshouse.data.documents import SPLITS, Document, GeneratedSource
+from glasshouse.data.documents import Document, GeneratedSource
 from glasshouse.data.sources.scenes import captions, entailment
 from glasshouse.data.sources.scenes.meaning import Meaning, split_of
 
@@ -27,26 +27,24 @@ class ScenesGerman(GeneratedSource):
     columns: ClassVar[tuple[str, ...]] = ("target",)
 
     def documents(self, split: str) -> Iterator[Document]:
-        yield from self._documents_by_split[split]
-
-    @cached_property
-    def _documents_by_split(self) -> dict[str, list[Document]]:
-        return {split: list(_captions(split)) for split in SPLITS}
+        return iter(_captions(split, SIZES[split]))
 
 
-def _captions(split: str) -> Iterator[Document]:
+@cache
+def _captions(split: str, size: int) -> tuple[Document, ...]:
+    documents: list[Document] = []
     seen: set[Meaning] = set()
-    count = attempt = 0
-    while count < SIZES[split]:
+    attempt = 0
+    while len(documents) < size:
         generator = Random(f"{SEED} {split} {attempt}")
         attempt += 1
         meaning = entailment.random_meaning(generator)
-        if split_of(meaning) != split or (split != "train" and meaning in seen):
-            continue
-        seen.add(meaning)
-        count += 1
-        wording = generator.choice(captions.wordings(meaning))
-        yield Document(captions.english(meaning, wording), fields={"target": captions.german(meaning, wording)})
+        if split_of(meaning) == split and (split == "train" or meaning not in seen):
+            seen.add(meaning)
+            wording = generator.choice(captions.wordings(meaning))
+            target = captions.german(meaning, wording)
+            documents.append(Document(captions.english(meaning, wording), fields={"target": target}))
+    return tuple(documents)
 
 
 class GermanScenes(GeneratedSource):
@@ -56,12 +54,8 @@ class GermanScenes(GeneratedSource):
     columns: ClassVar[tuple[str, ...]] = ("target",)
 
     def documents(self, split: str) -> Iterator[Document]:
-        for document in self._forward.documents(split):
+        for document in ScenesGerman().documents(split):
             yield Document(document.fields["target"], fields={"target": document.text})
 
     def fingerprint(self) -> str:
-        return f"turned round: {self._forward.fingerprint()}"
-
-    @cached_property
-    def _forward(self) -> ScenesGerman:
-        return ScenesGerman()
+        return f"turned round: {ScenesGerman().fingerprint()}"
