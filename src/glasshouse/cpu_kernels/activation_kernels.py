@@ -37,7 +37,7 @@ class ActivationFunction(torch.autograd.Function):
 
 
 @RowKernel
-def swiglu(address):  # type: ignore[no-untyped-def]
+def swiglu(address):
     first, last, _, arguments = own_rows(address)
     count = last - first
     gate = floats(arguments, 0, first, count)
@@ -48,7 +48,7 @@ def swiglu(address):  # type: ignore[no-untyped-def]
 
 
 @RowKernel
-def swiglu_gradient(address):  # type: ignore[no-untyped-def]
+def swiglu_gradient(address):
     first, last, _, arguments = own_rows(address)
     count = last - first
     gate = floats(arguments, 0, first, count)
@@ -64,7 +64,7 @@ def swiglu_gradient(address):  # type: ignore[no-untyped-def]
 
 
 @RowKernel
-def gelu(address):  # type: ignore[no-untyped-def]
+def gelu(address):
     first, last, _, arguments = own_rows(address)
     count = last - first
     x, output = floats(arguments, 0, first, count), floats(arguments, 1, first, count)
@@ -73,7 +73,7 @@ def gelu(address):  # type: ignore[no-untyped-def]
 
 
 @RowKernel
-def gelu_gradient(address):  # type: ignore[no-untyped-def]
+def gelu_gradient(address):
     first, last, _, arguments = own_rows(address)
     count = last - first
     x = floats(arguments, 0, first, count)
@@ -87,7 +87,7 @@ def gelu_gradient(address):  # type: ignore[no-untyped-def]
 
 
 @RowKernel
-def squared_relu(address):  # type: ignore[no-untyped-def]
+def squared_relu(address):
     first, last, _, arguments = own_rows(address)
     count = last - first
     x, output = floats(arguments, 0, first, count), floats(arguments, 1, first, count)
@@ -97,7 +97,7 @@ def squared_relu(address):  # type: ignore[no-untyped-def]
 
 
 @RowKernel
-def squared_relu_gradient(address):  # type: ignore[no-untyped-def]
+def squared_relu_gradient(address):
     first, last, _, arguments = own_rows(address)
     count = last - first
     x = floats(arguments, 0, first, count)

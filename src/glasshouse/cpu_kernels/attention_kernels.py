@@ -69,7 +69,7 @@ def _empty_like(x_BHTE: Tensor) -> Tensor:
 
 
 @inlined_sums
-def dots(result, row, arguments, entry, first, stride, scale):  # type: ignore[no-untyped-def]
+def dots(result, row, arguments, entry, first, stride, scale):
     """result[i] = scale * row . rows[i], where rows[i] is in the tensor `entry` and begins at `first` + i `stride`."""
     width, count = len(row), len(result)
     blocks = count // 4
@@ -96,7 +96,7 @@ def dots(result, row, arguments, entry, first, stride, scale):  # type: ignore[n
 
 
 @inlined_sums
-def weighted_sum(result, weights, arguments, entry, first, stride):  # type: ignore[no-untyped-def]
+def weighted_sum(result, weights, arguments, entry, first, stride):
     """result = sum of weights[i] * rows[i], where rows[i] is in the tensor `entry` and begins at `first` + i `stride`."""
     width, count = len(result), len(weights)
     blocks = count // 4
@@ -119,7 +119,7 @@ def weighted_sum(result, weights, arguments, entry, first, stride):  # type: ign
 
 
 @RowKernel
-def attend(address):  # type: ignore[no-untyped-def]
+def attend(address):
     first, last, thread, arguments = own_rows(address)
     heads, width, longest, causal = arguments[1], arguments[2], arguments[3], arguments[4]
     query_stride, key_stride, value_stride = arguments[5], arguments[6], arguments[7]
@@ -149,7 +149,7 @@ def attend(address):  # type: ignore[no-untyped-def]
 
 
 @RowKernel
-def differentiate(address):  # type: ignore[no-untyped-def]
+def differentiate(address):
     first, last, thread, arguments = own_rows(address)
     heads, width, longest, causal = arguments[1], arguments[2], arguments[3], arguments[4]
     query_stride, key_stride, value_stride, gradient_stride = arguments[5], arguments[6], arguments[7], arguments[8]
@@ -218,7 +218,7 @@ def _rotated(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 
 @RowKernel
-def rotate(address):  # type: ignore[no-untyped-def]
+def rotate(address):
     """A row is a token of the batch."""
     first, last, _, arguments = own_rows(address)
     tokens, heads, width = arguments[4], arguments[5], arguments[6]

@@ -39,7 +39,7 @@ class CrossEntropyFunction(torch.autograd.Function):
 
 
 @RowKernel
-def losses(address):  # type: ignore[no-untyped-def]
+def losses(address):
     first, last, _, arguments = own_rows(address)
     size, ignored = arguments[7], arguments[8]
     targets, smoothing = integers(arguments, 1, last), floats(arguments, 2, 0, 1)[0]
@@ -72,7 +72,7 @@ def losses(address):  # type: ignore[no-untyped-def]
 
 
 @RowKernel
-def gradients(address):  # type: ignore[no-untyped-def]
+def gradients(address):
     first, last, _, arguments = own_rows(address)
     size, ignored = arguments[6], arguments[7]
     targets, numbers = integers(arguments, 1, last), floats(arguments, 2, 0, 2)

@@ -30,7 +30,7 @@ class RMSNormFunction(torch.autograd.Function):
 
 
 @RowKernel
-def normalise(address):  # type: ignore[no-untyped-def]
+def normalise(address):
     first, last, _, arguments = own_rows(address)
     width = arguments[5]
     gain, epsilon = floats(arguments, 1, 0, width), floats(arguments, 2, 0, 1)[0]
@@ -48,7 +48,7 @@ def normalise(address):  # type: ignore[no-untyped-def]
 
 
 @RowKernel
-def gradients(address):  # type: ignore[no-untyped-def]
+def gradients(address):
     first, last, thread, arguments = own_rows(address)
     width = arguments[6]
     gain, inverses = floats(arguments, 1, 0, width), floats(arguments, 2, 0, last)

@@ -115,7 +115,7 @@ def _call(typing_context: Any, address: Any) -> Any:
 
 
 @inlined
-def own_rows(address):  # type: ignore[no-untyped-def]
+def own_rows(address):
     """(the first row of this thread, the row after its last, the thread, the arguments)."""
     header = carray(address, (HEADER,), np.int64)
     thread, threads = np.int64(0), np.int64(1)
@@ -127,13 +127,13 @@ def own_rows(address):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def floats(arguments, entry, first, count):  # type: ignore[no-untyped-def]
+def floats(arguments, entry, first, count):
     """`count` float32 numbers of the tensor that is argument `entry`, from number `first` on."""
     return carray(pointer(arguments[entry] + 4 * first), (count,), np.float32)
 
 
 @inlined
-def integers(arguments, entry, count):  # type: ignore[no-untyped-def]
+def integers(arguments, entry, count):
     """`count` int64 numbers of the tensor that is argument `entry`."""
     return carray(pointer(arguments[entry]), (count,), np.int64)
 
@@ -155,7 +155,7 @@ def _from_bits(typing_context: Any, bits: Any) -> Any:
 
 
 @inlined
-def exp(x):  # type: ignore[no-untyped-def]
+def exp(x):
     """exp(x), which the compiler can vectorise. Not-a-number stays what it is; the relative error is below 2e-7."""
     x = LOWEST if x < LOWEST else x
     x = HIGHEST if x > HIGHEST else x
@@ -172,5 +172,5 @@ def exp(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def sigmoid(x):  # type: ignore[no-untyped-def]
+def sigmoid(x):
     return np.float32(1.0) / (np.float32(1.0) + exp(-x))

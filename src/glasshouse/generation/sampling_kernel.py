@@ -33,14 +33,14 @@ if TRITON_INSTALLED:
     COLD = tl.constexpr(LEAST_TEMPERATURE)
 
     @triton.jit
-    def _mixed_bits(state):  # type: ignore[no-untyped-def]
+    def _mixed_bits(state):
         """The last steps of SplitMix64; see `sampling.uniform_numbers`."""
         state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9
         state = (state ^ (state >> 27)) * 0x94D049BB133111EB
         return state ^ (state >> 31)
 
     @triton.jit
-    def _uniform_number(seed, number, step):  # type: ignore[no-untyped-def]
+    def _uniform_number(seed, number, step):
         """A random number in [0, 1) in float64 from integers, the same as `sampling.uniform_numbers`."""
         gamma = tl.full((), 0x9E3779B97F4A7C15, tl.uint64)
         state = _mixed_bits((gamma ^ seed.to(tl.uint64)) + gamma)
@@ -49,20 +49,20 @@ if TRITON_INSTALLED:
         return (state >> 11).to(tl.float64) * 1.1102230246251565e-16
 
     @triton.jit
-    def _scaled(logits, token, size, temperature):  # type: ignore[no-untyped-def]
+    def _scaled(logits, token, size, temperature):
         """Logits over the temperature; minus infinity beyond the vocabulary."""
         loaded = tl.load(logits + token, mask=token < size, other=float("-inf")).to(tl.float32)
         return tl.div_rn(loaded, temperature)
 
     @triton.jit
-    def _ordered(values):  # type: ignore[no-untyped-def]
+    def _ordered(values):
         """Unsigned integers in the order of the floating-point numbers."""
         bits = values.to(tl.int32, bitcast=True)
         flipped = tl.where(bits < 0, ~bits, bits ^ -2147483648)
         return flipped.to(tl.uint32, bitcast=True)
 
     @triton.jit
-    def _threshold_of_vector(values, amounts, needed, STEPS: tl.constexpr = 8):  # type: ignore[no-untyped-def]
+    def _threshold_of_vector(values, amounts, needed, STEPS: tl.constexpr = 8):
         """The largest t such that the amounts of values from t on reach `needed`, or 0. Only its first 4 STEPS bits."""
         prefix = tl.full((), 0, tl.uint32)
         level = tl.arange(0, 16)
@@ -76,9 +76,7 @@ if TRITON_INSTALLED:
         return prefix
 
     @triton.jit
-    def _threshold(  # type: ignore[no-untyped-def]
-        logits, size, temperature, maximum, least, needed, COUNT: tl.constexpr
-    ):
+    def _threshold(logits, size, temperature, maximum, least, needed, COUNT: tl.constexpr):
         """The same over all logits. Those below `least` do not count. The amounts are 1, or weights if not COUNT."""
         prefix = tl.full((), 0, tl.uint32)
         level = tl.arange(0, 16)
@@ -101,7 +99,7 @@ if TRITON_INSTALLED:
         return prefix
 
     @triton.jit
-    def _draw_candidate(  # type: ignore[no-untyped-def]
+    def _draw_candidate(
         scratch,
         count,
         maximum,
@@ -145,7 +143,7 @@ if TRITON_INSTALLED:
         return tl.minimum(first, tl.max(tl.where(weights > 0, token, -1), 0)), enough
 
     @triton.jit(do_not_specialize=["columns", "size"])
-    def _sample_kernel(  # type: ignore[no-untyped-def]
+    def _sample_kernel(
         logits,
         state,
         settings,
@@ -290,7 +288,7 @@ if TRITON_INSTALLED:
         tl.store(state + 4 * columns + row, tl.load(state + 4 * columns + row) + in_use)
 
     @triton.jit
-    def _kept_weights(  # type: ignore[no-untyped-def]
+    def _kept_weights(
         logits, start, size, temperature, maximum, least, lowest_weight, tied, ties, TOP_P: tl.constexpr, MIN_P: tl.constexpr
     ):
         """The weights of a block of tokens, 0 for those that are not kept; and how many of its values equal `least`."""

@@ -44,13 +44,13 @@ _THIRTY_TWO = np.uint64(32)
 
 
 @kernel_only
-def array_at(state, entry, dtype):  # type: ignore[no-untyped-def]
+def array_at(state, entry, dtype):
     """The array of an entry of the state."""
     return carray(pointer(state[2 * entry]), (state[2 * entry + 1],), dtype)
 
 
 @kernel_only
-def store_piece(text, start, end, slots, byte_store, id_store, work, count, state):  # type: ignore[no-untyped-def]
+def store_piece(text, start, end, slots, byte_store, id_store, work, count, state):
     """Store a piece in the table together with its ids, which are at the front of `work`."""
     length = end - start
     first, second = piece_key(text, start, end)
@@ -74,7 +74,7 @@ def store_piece(text, start, end, slots, byte_store, id_store, work, count, stat
 
 
 @kernel_only
-def encode_span(text, state, start, stop):  # type: ignore[no-untyped-def]
+def encode_span(text, state, start, stop):
     """Encode text[start:stop]. Returns the total number of ids so far, or ~position if it stopped there for lack of room."""
     classes, slots = array_at(state, CLASSES, np.uint8), array_at(state, SLOTS, np.uint64)
     byte_store, id_store = array_at(state, BYTE_STORE, np.uint8), array_at(state, ID_STORE, np.int32)
@@ -109,13 +109,13 @@ def encode_span(text, state, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def encode_text(text, state, start):  # type: ignore[no-untyped-def]
+def encode_text(text, state, start):
     """Encode from `start` to the end. Returns the same as `encode_span`."""
     return encode_span(text, state, start, len(text))
 
 
 @kernel
-def encode_texts(text, state, start, stops, counts, index):  # type: ignore[no-untyped-def]
+def encode_texts(text, state, start, stops, counts, index):
     """Encode concatenated texts, starting with the text at `index`. Returns the same as `encode_span`.
 
     `stops` holds the end of each text. `counts` receives the total number of ids after each text.

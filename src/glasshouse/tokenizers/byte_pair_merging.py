@@ -41,7 +41,7 @@ def build_merge_table(merges: Sequence[tuple[int, int, int]]) -> np.ndarray:
 
 
 @kernel
-def _fill_merge_table(table, keys, merged):  # type: ignore[no-untyped-def]
+def _fill_merge_table(table, keys, merged):
     mask = np.uint64(len(table) // 2 - 1)
     for rank in range(len(keys)):
         slot = (keys[rank] * _MULTIPLIER >> _THIRTY_TWO) & mask
@@ -52,7 +52,7 @@ def _fill_merge_table(table, keys, merged):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def find_merge(table, left, right):  # type: ignore[no-untyped-def]
+def find_merge(table, left, right):
     """`rank << 32 | merged id` of a pair. If the pair has no merge, `_NO_MERGE`, which is larger than any rank."""
     key = left << _THIRTY_TWO | right
     mask = np.uint64(len(table) // 2 - 1)
@@ -67,7 +67,7 @@ def find_merge(table, left, right):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def merge_short(work, count, table):  # type: ignore[no-untyped-def]
+def merge_short(work, count, table):
     """Merge the `count` ids at the front of `work`, scanning all pairs in each step. Returns the number of ids left.
 
     `work[SCAN_LIMIT + index]` holds the merge of the ids at `index` and `index + 1`.
@@ -94,7 +94,7 @@ def merge_short(work, count, table):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def heap_push(heap, bottom, size, entry):  # type: ignore[no-untyped-def]
+def heap_push(heap, bottom, size, entry):
     """Add an entry to the binary min-heap of `size` entries that starts at index `bottom`."""
     child = size
     while child > 0:
@@ -107,7 +107,7 @@ def heap_push(heap, bottom, size, entry):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def heap_pop(heap, bottom, size):  # type: ignore[no-untyped-def]
+def heap_pop(heap, bottom, size):
     """Remove and return the smallest entry of the min-heap of `size` entries that starts at index `bottom`."""
     smallest, entry = heap[bottom], heap[bottom + size - 1]
     size -= 1
@@ -127,7 +127,7 @@ def heap_pop(heap, bottom, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def merge_long(work, count, table):  # type: ignore[no-untyped-def]
+def merge_long(work, count, table):
     """Merge the `count` ids at the front of `work`, with a heap of `rank << 32 | position`. Returns the number of ids left.
 
     `work` holds four arrays of `count` words, then the heap. The arrays are the ids, the merge of each id with its right
@@ -177,7 +177,7 @@ def merge_long(work, count, table):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def merge_piece(text, start, end, byte_ids, table, work):  # type: ignore[no-untyped-def]
+def merge_piece(text, start, end, byte_ids, table, work):
     """Write the ids of one piece to the front of `work` and return their number. Bytes without an id (-1) are skipped."""
     count = np.int64(0)
     for position in range(start, end):

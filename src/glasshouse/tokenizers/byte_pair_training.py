@@ -60,7 +60,7 @@ class Spellings(NamedTuple):
 
 
 @kernel_only
-def find_pair_slot(pairs, pair):  # type: ignore[no-untyped-def]
+def find_pair_slot(pairs, pair):
     """The index of a pair's slot in the hash table, or of the empty slot in which to insert it."""
     mask = len(pairs) // PAIR_WORDS - 1
     index = np.int64(np.uint64(pair) * _MULTIPLIER >> _THIRTY_TWO) & mask
@@ -70,7 +70,7 @@ def find_pair_slot(pairs, pair):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def count_pair(pairs, pair, frequency, piece):  # type: ignore[no-untyped-def]
+def count_pair(pairs, pair, frequency, piece):
     """Count a pair in a piece and record the occurrence. The first change in a step adds the pair to `changed`."""
     slots, occurrences, counters = pairs.slots, pairs.occurrences, pairs.counters
     slot = find_pair_slot(slots, pair)
@@ -91,7 +91,7 @@ def count_pair(pairs, pair, frequency, piece):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def heap_place(heap, hole, size, count, pair):  # type: ignore[no-untyped-def]
+def heap_place(heap, hole, size, count, pair):
     """Put a candidate (count, pair) at the index `hole` of the max-heap, then sift it up or down to its place.
 
     A higher count comes first; ties go to the smaller pair.
@@ -118,7 +118,7 @@ def heap_place(heap, hole, size, count, pair):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def spell_token(left, right, spellings, counters):  # type: ignore[no-untyped-def]
+def spell_token(left, right, spellings, counters):
     """The id of the token that two tokens spell together. It is a new id unless a token with this spelling exists."""
     spelled, ends, slots = spellings.bytes, spellings.ends, spellings.slots
     token = counters[TOKENS]
@@ -148,7 +148,7 @@ def spell_token(left, right, spellings, counters):  # type: ignore[no-untyped-de
 
 
 @kernel
-def count_pairs(pieces, pairs, piece):  # type: ignore[no-untyped-def]
+def count_pairs(pieces, pairs, piece):
     """Count the pairs of all pieces from `piece` on. Returns the first piece that the table has no room for, or the end."""
     symbols = pieces.symbols
     while piece < len(pieces.starts):
@@ -163,7 +163,7 @@ def count_pairs(pieces, pairs, piece):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def push_changed_pairs(pairs, heap):  # type: ignore[no-untyped-def]
+def push_changed_pairs(pairs, heap):
     """Add all changed pairs with a positive count to the heap of candidates."""
     counters = pairs.counters
     for index in range(counters[CHANGED]):
@@ -175,7 +175,7 @@ def push_changed_pairs(pairs, heap):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def merge_in_piece(pieces, piece, pairs, pair, token):  # type: ignore[no-untyped-def]
+def merge_in_piece(pieces, piece, pairs, pair, token):
     """Merge a pair wherever it occurs in a piece, from left to right, and update all counts."""
     symbols, slots, frequency = pieces.symbols, pairs.slots, pieces.frequencies[piece]
     left, right = pair >> 32, pair & 0xFFFFFFFF
@@ -202,7 +202,7 @@ def merge_in_piece(pieces, piece, pairs, pair, token):  # type: ignore[no-untype
 
 
 @kernel
-def learn_merge_steps(pieces, pairs, heap, spellings, merges, max_tokens):  # type: ignore[no-untyped-def]
+def learn_merge_steps(pieces, pairs, heap, spellings, merges, max_tokens):
     """Merge until there are `max_tokens` tokens, no candidate is left, or the arrays may be too small for another step."""
     slots, counters = pairs.slots, pairs.counters
     while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
@@ -241,7 +241,7 @@ def learn_merge_steps(pieces, pairs, heap, spellings, merges, max_tokens):  # ty
 
 
 @kernel
-def rehash_pairs(old, new):  # type: ignore[no-untyped-def]
+def rehash_pairs(old, new):
     """Insert all pairs of a table into a larger one."""
     for slot in range(0, len(old), PAIR_WORDS):
         if old[slot] != _EMPTY:

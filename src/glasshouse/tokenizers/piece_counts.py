@@ -44,7 +44,7 @@ _ZERO = np.uint64(0)
 
 
 @kernel_only
-def count_piece(text, start, end, frequency, slots, byte_store, ends, state):  # type: ignore[no-untyped-def]
+def count_piece(text, start, end, frequency, slots, byte_store, ends, state):
     """Count one piece. Returns False if there is no room for it."""
     first, second = piece_key(text, start, end)
     slot = find_slot(slots, first, second, text, start, end, byte_store)
@@ -66,7 +66,7 @@ def count_piece(text, start, end, frequency, slots, byte_store, ends, state):  #
 
 
 @kernel
-def count_text(text, start, stop, classes, is_gpt4, slots, byte_store, ends, state, no_ids):  # type: ignore[no-untyped-def]
+def count_text(text, start, stop, classes, is_gpt4, slots, byte_store, ends, state, no_ids):
     """Count the pieces of text[start:stop]. Returns where it stopped, which is before `stop` if there was no more room."""
     while True:
         start = process_known_pieces(text, start, stop, classes, is_gpt4, slots, byte_store, no_ids, no_ids, _NONE)[0]
@@ -80,9 +80,7 @@ def count_text(text, start, stop, classes, is_gpt4, slots, byte_store, ends, sta
 
 
 @kernel
-def add_counted_pieces(  # type: ignore[no-untyped-def]
-    pieces, piece_ends, frequencies, index, slots, byte_store, ends, state
-):
+def add_counted_pieces(pieces, piece_ends, frequencies, index, slots, byte_store, ends, state):
     """Add pieces that were counted elsewhere, from `index` on. Returns the index at which it stopped."""
     while index < len(frequencies):
         start = piece_ends[index - 1] if index > 0 else 0

@@ -51,21 +51,21 @@ def load_word(typing_context: Any, text: Any, position: Any) -> Any:
 
 
 @kernel_only
-def non_letter_bits(word):  # type: ignore[no-untyped-def]
+def non_letter_bits(word):
     """A word with the high bit set in every byte that is not an ASCII letter."""
     lower = (word | _CASE_BITS) & _LOW_BITS
     return ~((lower + _TO_REACH_A) & ~(lower + _TO_PASS_Z) & ~word) & _HIGH_BITS
 
 
 @kernel_only
-def lowest_marked_byte(high_bits):  # type: ignore[no-untyped-def]
+def lowest_marked_byte(high_bits):
     """The index of the lowest byte whose high bit is set, and a mask of all bytes before it."""
     unit = (high_bits & (~high_bits + _ONE)) >> _SEVEN
     return np.int64(unit * _BYTE_INDICES >> _FIFTY_SIX), unit - _ONE
 
 
 @kernel_only
-def pack_bytes(text, start, end):  # type: ignore[no-untyped-def]
+def pack_bytes(text, start, end):
     """Up to eight bytes as one word, read one by one. Near the end of a text, `load_word` would read beyond it."""
     word = _ZERO
     for position in range(end - 1, start - 1, -1):
@@ -74,7 +74,7 @@ def pack_bytes(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def piece_key(text, start, end):  # type: ignore[no-untyped-def]
+def piece_key(text, start, end):
     """The two words that identify a piece: its bytes if it is stored inline, or else a hash and a marker.
 
     Different long pieces may have the same hash.
@@ -92,13 +92,13 @@ def piece_key(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def hash_piece(first, second, length):  # type: ignore[no-untyped-def]
+def hash_piece(first, second, length):
     """A hash whose low bits give the slot at which the search for a piece starts."""
     return (first ^ second * _SECOND_MULTIPLIER ^ length) * _MULTIPLIER >> _THIRTY_TWO
 
 
 @kernel_only
-def find_slot(slots, first, second, text, start, end, store):  # type: ignore[no-untyped-def]
+def find_slot(slots, first, second, text, start, end, store):
     """The index in `slots` of a piece's slot, or of the empty slot in which to insert it."""
     length = np.uint64(end - start)
     mask = np.uint64(len(slots) // SLOT_WORDS - 1)
@@ -124,7 +124,7 @@ def find_slot(slots, first, second, text, start, end, store):  # type: ignore[no
 
 
 @kernel
-def rehash_slots(old, new):  # type: ignore[no-untyped-def]
+def rehash_slots(old, new):
     """Insert all slots of a table into a larger one."""
     mask = np.uint64(len(new) // SLOT_WORDS - 1)
     for slot in range(0, len(old), SLOT_WORDS):
@@ -138,9 +138,7 @@ def rehash_slots(old, new):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def process_known_pieces(  # type: ignore[no-untyped-def]
-    text, start, stop, classes, is_gpt4, slots, byte_store, id_store, ids, written
-):
+def process_known_pieces(text, start, stop, classes, is_gpt4, slots, byte_store, id_store, ids, written):
     """Process pieces until one is not in the table. Returns where it starts (or `stop`) and how many ids are written.
 
     New pieces are left to the caller. `piece_end`, `piece_key` and `find_slot` define what a piece is and where it is; this

@@ -38,7 +38,7 @@ def character_classes() -> np.ndarray:
 
 
 @kernel_only
-def class_at(text, position, classes):  # type: ignore[no-untyped-def]
+def class_at(text, position, classes):
     """The class of the code point at a position, and its length in bytes."""
     first = np.int64(text[position])
     if first < 0x80:
@@ -54,7 +54,7 @@ def class_at(text, position, classes):  # type: ignore[no-untyped-def]
 
 
 @kernel_only
-def same_class_end(text, position, stop, classes, kind, longest):  # type: ignore[no-untyped-def]
+def same_class_end(text, position, stop, classes, kind, longest):
     """The end of a sequence of at most `longest` code points of the class `kind`."""
     while position < stop and longest > 0:
         current, width = class_at(text, position, classes)
@@ -66,7 +66,7 @@ def same_class_end(text, position, stop, classes, kind, longest):  # type: ignor
 
 
 @kernel_only
-def contraction_end(text, position, stop, either_case):  # type: ignore[no-untyped-def]
+def contraction_end(text, position, stop, either_case):
     """The end of a contraction ('s 't 're 've 'm 'll 'd) whose apostrophe is at a position; 0 if there is none."""
     if position + 1 >= stop:
         return 0
@@ -90,7 +90,7 @@ def contraction_end(text, position, stop, either_case):  # type: ignore[no-untyp
 
 
 @kernel_only
-def whitespace_end(text, start, stop, classes, newlines_first):  # type: ignore[no-untyped-def]
+def whitespace_end(text, start, stop, classes, newlines_first):
     r"""The end of a piece that consists of whitespace.
 
     `\s*[\r\n]+` (only GPT-4) ends after the last newline; `\s+(?!\S)` leaves the last blank to the next piece.
@@ -112,7 +112,7 @@ def whitespace_end(text, start, stop, classes, newlines_first):  # type: ignore[
 
 
 @kernel
-def piece_end(text, start, stop, classes, is_gpt4):  # type: ignore[no-untyped-def]
+def piece_end(text, start, stop, classes, is_gpt4):
     """The end of the piece that starts at `start`. `is_gpt4` selects the GPT-4 pattern instead of the GPT-2 pattern."""
     character = np.int64(text[start])
     kind, width = class_at(text, start, classes)
