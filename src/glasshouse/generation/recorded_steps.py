@@ -110,7 +110,8 @@ class RecordedSteps:
         zeros = [0] * len(rows)
         state = torch.tensor([zeros, zeros, *_random_words(rows), zeros], device=self.device)
         results = torch.zeros(2, len(rows), dtype=torch.float64, device=self.device)
-        self._sample_from(logits_BV, state, self._options_of(rows), results, _flags_of(rows))
+        options, flags = _options_of(rows, self.device)
+        self._sample_from(logits_BV, state, options, results, flags)
         return Launch(results.cpu(), None).wait()
 
     @torch.inference_mode()
@@ -119,13 +120,7 @@ class RecordedSteps:
         self._state.zero_()
         columns = [[row.tokens[-1] for row in rows], positions, *_random_words(rows), [1] * len(rows)]
         self._state[:, : len(rows)] = torch.tensor(columns, device=self.device)
-        self._options[:, : len(rows)] = self._options_of(rows)
-        self._flags = _flags_of(rows)
-
-    def _options_of(self, rows: Sequence[SampledRow]) -> Tensor:
-        samplings = [row.sampling for row in rows]
-        options = [(each.temperature, float(each.top_k), each.top_p, each.min_p) for each in samplings]
-        return torch.tensor(options, device=self.device).T.contiguous()
+        self._options[:, : len(rows)], self._flags = _options_of(rows, self.device)
 
     @torch.inference_mode()
     def move(self, old: int, new: int) -> None:
@@ -211,14 +206,13 @@ def _random_words(rows: Sequence[SampledRow]) -> list[list[int]]:
     return [[row.sampling.seed for row in rows], [row.number for row in rows], [row.step for row in rows]]
 
 
-def _flags_of(rows: Sequence[SampledRow]) -> tuple[bool, bool, bool]:
-    """Whether any row uses top_k, top_p, min_p."""
+def _options_of(rows: Sequence[SampledRow], device: torch.device) -> tuple[Tensor, tuple[bool, bool, bool]]:
+    """Temperature, top_k, top_p and min_p of the rows (4, B), and whether any row uses top_k, top_p, min_p."""
     samplings = [row.sampling for row in rows]
-    return (
-        any(each.top_k for each in samplings),
-        any(each.top_p < 1 for each in samplings),
-        any(each.min_p > 0 for each in samplings),
-    )
+    top_k = [float(each.top_k) for each in samplings]
+    top_p, min_p = [each.top_p for each in samplings], [each.min_p for each in samplings]
+    options = torch.tensor([[each.temperature for each in samplings], top_k, top_p, min_p], device=device)
+    return options, (any(top_k), min(top_p) < 1, any(min_p))
 
 
 def _aligned_head(model: Any) -> tuple[Tensor, Tensor | None] | None:
