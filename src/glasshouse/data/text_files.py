@@ -71,7 +71,7 @@ def summarise(
 
 def raw_digest(path: Path) -> str:
     """A digest of a file as it is stored, whatever it contains."""
-    with _open_raw(path) as file:
+    with open_raw(path) as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
@@ -88,7 +88,7 @@ def _refuse_empty(path: Path, size: int) -> None:
 def read_chunks(path: Path, encoding: str = "", limits: ReadLimits = read_limits.DEFAULT) -> Iterator[str]:
     """The text of a file in chunks. A chunk may end anywhere between two characters."""
     offset = 0
-    with _open_raw(path) as stored, _decompressed(path, stored) as file:
+    with open_raw(path) as stored, _decompressed(path, stored) as file:
         while True:
             try:
                 raw = file.read(CHUNK_BYTES if offset else max(CHUNK_BYTES, encodings.LONGEST_MARK))
@@ -120,7 +120,7 @@ def is_recoded(path: Path, encoding: str = "") -> bool:
     """Whether a file is text in another encoding than UTF-8: that of its byte order mark, or the named one."""
     if not path.is_file():
         return False
-    with _open_raw(path) as stored, _decompressed(path, stored) as file:
+    with open_raw(path) as stored, _decompressed(path, stored) as file:
         try:
             return encodings.of_beginning(file.read(encodings.LONGEST_MARK), encoding) != encodings.UTF_8
         except (EOFError, zlib.error, gzip.BadGzipFile):
@@ -168,7 +168,7 @@ def read_range(path: Path, begin: int, end: int) -> Iterator[str]:
     A plain file is read from `begin` on. A gzip file must be decompressed from its start.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with _open_raw(path) as stored, _decompressed(path, stored) as file:
+    with open_raw(path) as stored, _decompressed(path, stored) as file:
         mark = len(codecs.BOM_UTF8) if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else 0
         file.seek(mark + begin)
         left = end - begin
@@ -179,7 +179,7 @@ def read_range(path: Path, begin: int, end: int) -> Iterator[str]:
 
 def is_compressed(path: Path) -> bool:
     """Whether a file can only be read from its start."""
-    with _open_raw(path) as file:
+    with open_raw(path) as file:
         return file.read(4).startswith((GZIP, ZSTANDARD))
 
 
@@ -246,7 +246,8 @@ def refuse_spreadsheet(path: Path) -> None:
         )
 
 
-def _open_raw(path: Path) -> io.BufferedReader:
+def open_raw(path: Path) -> io.BufferedReader:
+    """A file as it is stored."""
     refuse_spreadsheet(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name the files in it")

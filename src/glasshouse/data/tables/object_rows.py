@@ -6,7 +6,7 @@ of Hugging Face `datasets` are used.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -134,16 +134,19 @@ def _line_objects(path: Path, form: TableFormat) -> Iterator[tuple[int, Mapping[
 
 
 def read_arrow(path: Path, form: TableFormat) -> DataTable:
-    schema = _checked(path, lambda: _open(path)[0])
+    with _readable(path):
+        schema = _open(path)[0]
     names = tuple(name for field in schema for name in _field_names(field))
     form.limits.check_columns(len(names), path)
     classes = _class_names(schema)
 
     def rows() -> Iterator[Row]:
-        for batch in _batches(path):
-            for row in batch.to_pylist():
-                flat = flattened(row)
-                yield tuple(cell(_class_name(flat.get(name), classes.get(name, []))) for name in names)
+        with _readable(path):
+            for batch in _open(path)[1]:
+                batch.validate(full=True)  # Offsets of a damaged file may lead outside of it.
+                for row in batch.to_pylist():
+                    flat = flattened(row)
+                    yield tuple(cell(_class_name(flat.get(name), classes.get(name, []))) for name in names)
 
     return DataTable(path, names, lambda: enumerate(rows(), 1))
 
@@ -158,14 +161,6 @@ def _field_names(field: Any) -> list[str]:
     return [f"{field.name}.{name}" for child in inner for name in _field_names(child)]
 
 
-def _batches(path: Path) -> Iterator[Any]:
-    _, batches = _checked(path, lambda: _open(path))
-    while (batch := _checked(path, lambda: next(batches, None))) is not None:
-        # Offsets of a damaged file may lead outside of it.
-        _checked(path, partial(batch.validate, full=True))
-        yield batch
-
-
 def _open(path: Path) -> tuple[Any, Iterator[Any]]:
     """(schema, record batches) of a file."""
     try:
@@ -173,11 +168,8 @@ def _open(path: Path) -> tuple[Any, Iterator[Any]]:
         import pyarrow.parquet
     except ImportError:
         raise DataError(f"{path} needs pyarrow to be read: pip install 'glasshouse[formats]'") from None
-    try:
-        with open(path, "rb") as file:
-            magic = file.read(6)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}; check the path") from None
+    with text_files.open_raw(path) as file:
+        magic = file.read(6)
     if magic.startswith(b"PAR1"):
         parquet = pyarrow.parquet.ParquetFile(path)
         return parquet.schema_arrow, parquet.iter_batches(BATCH_ROWS)
@@ -189,9 +181,10 @@ def _open(path: Path) -> tuple[Any, Iterator[Any]]:
     return stream.schema, iter(stream)
 
 
-def _checked(path: Path, read: Any) -> Any:
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
     try:
-        return read()
+        yield
     except MemoryError:
         raise DataError(f"{path} has a group of rows that does not fit into memory; write it in smaller groups") from None
     except (OSError, ValueError) as error:  # pyarrow's errors are among these
