@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from glasshouse.pages.report_page import AttentionMap, Curve, PlannedCost, Report, Sample, Token
+from glasshouse.results.report import AttentionMap, Curve, PlannedCost, Report, Sample, Token
 
 SPEC = """name = "first-light"
 

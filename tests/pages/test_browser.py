@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from glasshouse.pages import explorer_page, live_page, report_page, study_page
-from glasshouse.pages.report_page import AttentionMap
 from glasshouse.results.index import LiveRun
+from glasshouse.results.report import AttentionMap
 from tests import needs
 
 from . import example_exploration, example_report, example_study

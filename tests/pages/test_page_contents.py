@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from glasshouse.pages import page_contents, report_page, study_page
+from glasshouse.pages import report_page, study_page, template
 
 from . import example_report, example_study
 from .html_outline import Outline
@@ -13,11 +13,11 @@ def test_sections_with_an_id_and_a_heading_are_listed() -> None:
         f'<section id="s{i}"><div><h2>Part <b>{i}</b> &amp; more</h2></div><h2>second</h2></section>' for i in range(5)
     )
     markup += "<section><h2>no id</h2></section><section id='x'><p>no heading</p></section>"
-    assert page_contents.sections(markup) == [(f"s{i}", f"Part {i} & more") for i in range(5)]
+    assert template.sections(markup) == [(f"s{i}", f"Part {i} & more") for i in range(5)]
 
 
 def test_a_short_page_has_no_list() -> None:
-    assert page_contents.sections('<section id="a"><h2>A</h2></section>') == []
+    assert template.sections('<section id="a"><h2>A</h2></section>') == []
 
 
 def test_every_entry_of_a_page_leads_to_a_section() -> None:

@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from glasshouse.pages.report_page import AttentionMap, Confusion, Curve, Mistake, Report, Sample, Token, render
+from glasshouse.pages.report_page import render
+from glasshouse.results.report import AttentionMap, Confusion, Curve, Mistake, Report, Sample, Token
 
 from . import example_report as example
 from .html_outline import Outline, assert_self_contained

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import glasshouse
-from glasshouse.pages import transfer_page
+from glasshouse.pages import scaling_page
 from glasshouse.scaling import recipe_transfer, scale_study, scaling_fit, transfer_report
 from glasshouse.specs.errors import DataError
 from tests.refusals import refused
@@ -22,7 +22,7 @@ def test_the_page_answers_and_shows_both_pictures():
     assert [curve.recipe for curve in content.curves] == [0, 1, 0, 1]
     assert [len(curve.points) for curve in content.curves] == [6, 6, 0, 0]
     assert content.tables[0].columns == ("", "IsoFLOP", "parametric")
-    page = transfer_page.render(content)
+    page = scaling_page.render_transfer(content)
     assert page.count("<svg") == 3  # the mark and two figures
     assert "a &lt;new&gt; one needs less compute than old" in page
     assert "nan" not in page
@@ -33,7 +33,7 @@ def test_infinite_multipliers_are_drawn_and_named():
     old, new = (scaling_fit.fit_laws(table, resamples=40, seed=seed) for seed, table in enumerate((draw(0), lower)))
     content = transfer_report.content(recipe_transfer.compare(old, new))
     assert any("infinite" in cell for row in content.tables[0].rows for cell in row)
-    page = transfer_page.render(content)
+    page = scaling_page.render_transfer(content)
     assert page.count("<svg") == 3
     assert "nan" not in page
 

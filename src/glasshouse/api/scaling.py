@@ -9,7 +9,7 @@ from pathlib import Path
 from glasshouse.api.opened_run import run_of
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
-from glasshouse.pages import scaling_page, transfer_page
+from glasshouse.pages import scaling_page
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.scaling import ScalingContent, ScalingTable, TransferContent
 from glasshouse.runs import resolve_spec
@@ -179,7 +179,7 @@ def write_transfer_page(content: TransferContent, output: str | PathLike[str]) -
     """Write the page of a comparison: an answer, the loss and the multiplier over compute, a table. One HTML file."""
     path = Path(output)
     atomic_files.check_output(path, (".html",))
-    atomic_files.write_text(path, transfer_page.render(content))
+    atomic_files.write_text(path, scaling_page.render_transfer(content))
     return path
 
 
@@ -231,7 +231,9 @@ def write_scaling_figures(fit: ScalingFit, content: ScalingContent, folder: str 
 
 def write_transfer_figures(content: TransferContent, folder: str | PathLike[str]) -> list[Path]:
     """Write the figures of a comparison of two recipes as SVG files."""
-    return _write_files({f"{name}.svg": figure for name, (figure, _) in transfer_page.figures(content).items()}, folder)
+    return _write_files(
+        {f"{name}.svg": figure for name, (figure, _) in scaling_page.transfer_figures(content).items()}, folder
+    )
 
 
 def _write_files(files: Mapping[str, str], folder: str | PathLike[str]) -> list[Path]:

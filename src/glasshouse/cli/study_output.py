@@ -5,7 +5,7 @@ from collections import Counter
 from glasshouse import Study, Submission
 from glasshouse.cli.job_output import print_submission
 from glasshouse.cli.tables import console, show
-from glasshouse.pages import pair_table, study_checks, study_tables, study_text
+from glasshouse.pages import study_checks, study_tables, study_text
 from glasshouse.results.study import StudyResults
 
 
@@ -69,7 +69,7 @@ def _print_costs(comparison: StudyResults) -> None:
 
 def _print_pairs(comparison: StudyResults) -> None:
     """Print the verdicts on all pairs of arms, if they were asked for."""
-    if table := pair_table.pair_table(comparison):
+    if table := study_checks.pair_table(comparison):
         console.print(table.lead, markup=False, soft_wrap=True)
         rows = [(row.arm, row.against, f"{row.difference} ({row.interval})", row.p, row.verdict) for row in table.rows]
         show(("arm", "against", "difference", "p", "verdict"), rows, right=(2, 3))

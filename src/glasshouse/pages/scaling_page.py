@@ -1,13 +1,23 @@
-"""The page of a scaling study: a plain answer, IsoFLOP curves, the frontier, contours, fit against measurement, tables.
+"""The pages about scaling: of one study of scaling laws, and of two recipes compared by their scaling curves.
 
-One HTML file that works offline. Knows nothing of how the laws were fitted.
+Each is one HTML file that works offline: a plain answer, figures, tables. Knows nothing of how the laws were fitted.
 """
 
 from collections.abc import Sequence
 
 from glasshouse.pages import template, xy_figure
 from glasshouse.pages.xy_figure import XYSeries
-from glasshouse.results.scaling import ForecastCurve, Frontier, IsoFLOPCurve, PageText, Place, ScalingContent
+from glasshouse.results.scaling import (
+    ForecastCurve,
+    Frontier,
+    IsoFLOPCurve,
+    LossCurve,
+    MultiplierCurve,
+    PageText,
+    Place,
+    ScalingContent,
+    TransferContent,
+)
 
 ISOFLOP_CAPTION = (
     "IsoFLOP curves: models that cost the same compute, by their size. Each minimum, with its 95 % interval, is the best "
@@ -22,6 +32,15 @@ FORECAST_CAPTION = (
 )
 CONTOUR_CAPTION = "Lines of equal loss by the parametric law. More parameters or more tokens reach the same loss."
 FITTED_CAPTION = "How well the parametric law fits: every run should lie on the dashed line."
+LOSS_CAPTION = (
+    "The lowest loss for a compute. Points: the lowest loss of each budget's IsoFLOP curve, with its 95 % interval. Lines: "
+    "the fitted curves. The bands hold 95 % of the resamples, and are cut far from the lines. Dashed: the parametric law, "
+    "if there are both. The horizontal distance between two lines is the compute multiplier."
+)
+MULTIPLIER_CAPTION = (
+    "The compute multiplier k: how many times the compute the first recipe needs for the loss of the second. At 1 both need "
+    "the same. The bands hold 95 % of the resamples, and are cut far from the lines."
+)
 
 
 def render(content: ScalingContent) -> str:
@@ -92,3 +111,44 @@ def fitted_figure(fitted: Sequence[Place]) -> str:
     ends = [(min(values), min(values)), (max(values), max(values))]
     series = [XYSeries("equal", line=ends, dashed=True, colour=4), XYSeries("runs", fitted, hollow=True, colour=0)]
     return xy_figure.draw(series, "measured loss", "loss by the law")
+
+
+def render_transfer(content: TransferContent) -> str:
+    """The whole page."""
+    return fill(content, list(transfer_figures(content).values()))
+
+
+def transfer_figures(content: TransferContent) -> dict[str, tuple[str, str]]:
+    """Name -> figure (SVG) and caption."""
+    return {
+        "losses": (loss_figure(content.curves), LOSS_CAPTION),
+        "multiplier": (multiplier_figure(content.multipliers), MULTIPLIER_CAPTION),
+    }
+
+
+def loss_figure(curves: Sequence[LossCurve]) -> str:
+    """The lowest loss over compute, by recipe and method."""
+    series = [
+        XYSeries(
+            each.name,
+            each.points,
+            each.line,
+            each.band,
+            vertical_bars=each.intervals,
+            dashed=each.dashed,
+            colour=each.recipe,
+        )
+        for each in curves
+    ]
+    return xy_figure.draw(series, "compute C, FLOPs", "lowest loss")
+
+
+def multiplier_figure(multipliers: Sequence[MultiplierCurve]) -> str:
+    """The compute multiplier over compute, by method."""
+    series = [
+        XYSeries(each.method, line=each.line, band=each.band, dashed=index > 0, colour=2 + index)
+        for index, each in enumerate(multipliers)
+    ]
+    places = [x for each in multipliers for x, _, _ in each.band]
+    equal = XYSeries("equal", line=[(min(places), 1.0), (max(places), 1.0)], colour=4)
+    return xy_figure.draw([equal, *series], "compute C, FLOPs", "compute multiplier k")

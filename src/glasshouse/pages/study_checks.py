@@ -1,10 +1,14 @@
-"""What supports the verdicts of a study, as text: its registration, its replications and its multiverse. Knows no HTML."""
+"""What stands beside the verdicts of a study, as text: its registration, replications, multiverse and all pairs of arms.
+
+Knows no HTML.
+"""
 
 import time
 from collections import Counter
 from dataclasses import dataclass
 
-from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number
+from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number, p_value
+from glasshouse.pages import study_text
 from glasshouse.results.study import MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.verdicts.verdict import Difference
 
@@ -151,3 +155,56 @@ def _depends_on(name: str, arm: str, main: MultiverseCell, cells: tuple[Multiver
 
 def _word(cell: MultiverseCell, arm: str) -> str:
     return cell.differences[arm].word if arm in cell.differences else NO_VERDICT
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """Two arms and the verdict on the first of them."""
+
+    arm: str
+    against: str
+    difference: str
+    interval: str
+    p: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """A row for each pair, a sentence on how to read them, and what the arms vary."""
+
+    rows: tuple[PairRow, ...]
+    lead: str
+    heading: str
+
+
+def pair_table(comparison: StudyResults) -> PairTable | None:
+    """All pairs of arms; None if they were not asked for, or no pair has a verdict yet."""
+    if not comparison.pairs:
+        return None
+    heading, labels = study_text.labels(comparison)
+    label = dict(zip((arm.name for arm in comparison.arms), labels, strict=True))
+    places = decimals([(pair.difference.low, pair.difference.high) for pair in comparison.pairs])
+    rows = tuple(
+        PairRow(
+            label[pair.arm],
+            label[pair.against],
+            number(pair.difference.mean, places, signed=True),
+            interval(pair.difference.low, pair.difference.high, places, signed=True),
+            p_value(pair.difference.adjusted_p),
+            pair.difference.word,
+        )
+        for pair in comparison.pairs
+    )
+    arms = len(comparison.arms)
+    count = arms * (arms - 1) // 2
+    lead = (
+        f"The differences in {comparison.metric} between any two arms, paired by seed. p is corrected for {count} "
+        "comparisons, so a verdict needs more evidence here than against the first arm alone."
+    )
+    if count == 1:
+        lead = (
+            f"The difference in {comparison.metric} between the two arms, paired by seed. Two arms have one comparison, so "
+            "nothing is corrected, and the verdict is that against the first arm."
+        )
+    return PairTable(rows, lead, heading)

@@ -12,7 +12,6 @@ from typing import Any
 
 from glasshouse import formatting
 from glasshouse.pages import (
-    pair_table,
     study_checks,
     study_curves,
     study_differences,
@@ -73,7 +72,7 @@ def render(comparison: StudyResults, runs: RunPaths | None = None) -> str:
             for outcome in comparison.replications
         ],
         multiverse=study_checks.multiverse(comparison),
-        pairs=pair_table.pair_table(comparison),
+        pairs=study_checks.pair_table(comparison),
         tables=(("LaTeX", study_tables.latex(comparison)), ("Markdown", study_tables.markdown(comparison))),
         symbols=study_text.SYMBOLS,
     )

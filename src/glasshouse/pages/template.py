@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from functools import cache
+from html.parser import HTMLParser
 from importlib import resources
 from typing import Any
 
 import jinja2
 
-from glasshouse.pages import glossary, page_contents
+from glasshouse.pages import glossary
+
+# A page with fewer sections needs no list of contents.
+FEWEST_SECTIONS = 4
 
 
 def fill(name: str, styles: Sequence[str] = ("page.css",), scripts: Sequence[str] = (), **values: Any) -> str:
@@ -26,7 +30,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(explanation_of=glossary.find, sections_of=page_contents.sections)
+    environment.globals.update(explanation_of=glossary.find, sections_of=sections)
     return environment
 
 
@@ -37,3 +41,35 @@ def writable(text: str) -> str:
 
 def _read(name: str) -> str:
     return resources.files("glasshouse.pages").joinpath(name).read_text(encoding="utf-8")
+
+
+class _Headings(HTMLParser):
+    """Collects the text of the first h2 of every section that has an id."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+        self.section = ""
+        self.reading = False
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag == "section":
+            self.section = dict(attributes).get("id") or ""
+        elif tag == "h2" and self.section and self.section not in self.found:
+            self.found[self.section], self.reading = "", True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "h2":
+            self.reading = False
+
+    def handle_data(self, data: str) -> None:
+        if self.reading:
+            self.found[self.section] += data
+
+
+def sections(markup: str) -> list[tuple[str, str]]:
+    """(id, heading) of each section; empty if there are too few for a list."""
+    parser = _Headings()
+    parser.feed(str(markup))
+    parser.close()
+    return list(parser.found.items()) if len(parser.found) >= FEWEST_SECTIONS else []

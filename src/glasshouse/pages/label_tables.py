@@ -1,7 +1,6 @@
-"""A confusion matrix as cells for an HTML table: the shares of each row, shaded, with recall and precision in the margins.
+"""Tables of how well each label is predicted, as cells of HTML tables: the confusion matrix, and precision, recall and F1.
 
-If there are many classes, the most frequent keep their own rows and the others are merged, because a table that is wider
-than the page is hard to read.
+If there are many classes, the most frequent keep their own rows: a table that is wider than the page is hard to read.
 """
 
 from dataclasses import dataclass
@@ -9,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from glasshouse.formatting import MISSING
+from glasshouse.metrics.label_counts import LabelCounts
 from glasshouse.pages import token_shading
-from glasshouse.results.report import Confusion
+from glasshouse.results.report import Confusion, ScoreTable
 
 MOST_CLASSES = 16
+MOST_SCORES = 40
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class ConfusionTable:
     where: str
 
 
-def table(confusion: Confusion) -> ConfusionTable:
+def confusion_table(confusion: Confusion) -> ConfusionTable:
     """Format a confusion matrix for the page."""
     labels, counts, correct = _merge_rare_classes(confusion)
     row_totals, column_totals = counts.sum(1), counts.sum(0)
@@ -106,3 +107,39 @@ def _percent(share: float) -> str:
     if 0.995 <= share < 1:
         return ">99 %"
     return f"{share:.0%}".replace("%", " %")
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A label with its scores as text."""
+
+    name: str
+    precision: str
+    recall: str
+    f1: str
+    actual: str
+    predicted: str
+
+
+def score_rows(table: ScoreTable) -> tuple[ScoreRow, ...]:
+    """A row for each of the most frequent labels, and one for all labels together."""
+    order = np.argsort(-table.counts.actual, kind="stable")[:MOST_SCORES]
+    return (*(_score_row(table.counts, index) for index in order), _score_row(table.counts.total(), 0))
+
+
+def score_remark(table: ScoreTable) -> str:
+    """What the table leaves out; empty if nothing."""
+    left_out = len(table.counts.names) - MOST_SCORES
+    return f"{left_out:,} rarer rows are not shown; the last row counts them." if left_out > 0 else ""
+
+
+def _score_row(counts: LabelCounts, index: int) -> ScoreRow:
+    predicted, actual = int(counts.predicted[index]), int(counts.actual[index])
+    return ScoreRow(
+        counts.names[index],
+        f"{counts.precision[index]:.3f}" if predicted else MISSING,
+        f"{counts.recall[index]:.3f}" if actual else MISSING,
+        f"{counts.f1[index]:.3f}" if predicted or actual else MISSING,
+        f"{actual:,}",
+        f"{predicted:,}",
+    )
