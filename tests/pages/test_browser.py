@@ -220,14 +220,14 @@ def test_a_study(browser, tmp_path: Path, width: int) -> None:
     page.goto(path.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == width
     if width == 1280:
-        chart = page.locator("svg.fan")
+        chart = page.locator("svg[data-chart]")
         chart.hover()
         assert page.locator("#tooltip .reading").count() == 5
         page.get_by_role("button", name="rotary").click()
-        assert page.locator("svg.fan [data-scale=close-up] [data-curve='3']").first.is_hidden()
+        assert page.locator("svg[data-chart] [data-scale=close-up] [data-curve='3']").first.is_hidden()
         page.get_by_role("button", name="log", exact=True).click()
-        assert page.locator("svg.fan > [data-scale=log]").is_visible()
-        assert page.locator("svg.fan > [data-scale=close-up]").is_hidden()
+        assert page.locator("svg[data-chart] > [data-scale=log]").is_visible()
+        assert page.locator("svg[data-chart] > [data-scale=close-up]").is_hidden()
         page.get_by_text("The table in LaTeX").click()
         button = page.locator("details[open] button.copy")
         button.click()

@@ -5,20 +5,28 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from glasshouse.pages import figures
-from glasshouse.results.report import AttentionMap, Curve
+from glasshouse.pages import figures, line_charts
+from glasshouse.pages.chart import Chart
+from glasshouse.results.report import AttentionMap
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 from . import example_report as example
 
 
-def test_curves_as_svg_keep_their_text(tmp_path: Path) -> None:
-    figures.curves(example.report().loss, tmp_path / "loss.svg", log=True)
-    figures.curves(example.report().loss, tmp_path / "again.svg", log=True)
-    text = (tmp_path / "loss.svg").read_text()
-    assert "validation loss" in text
+def test_a_chart_as_svg_keeps_its_text(tmp_path: Path) -> None:
+    chart = line_charts.curve_chart(example.report().quality)
+    for name in ("quality.svg", "again.svg"):
+        figures.draw({"Quality": chart}, tmp_path / name)
+    text = (tmp_path / "quality.svg").read_text()
+    assert "validation perplexity" in text
+    assert ">100<" in text, "a logarithmic scale has plain numbers"
     assert text == (tmp_path / "again.svg").read_text()
+
+
+def test_a_wrong_suffix_is_refused(tmp_path: Path) -> None:
+    with refused(GlasshouseError):
+        figures.draw({"": Chart("nothing")}, tmp_path / "loss.pdf")
 
 
 def test_attention_as_png(tmp_path: Path) -> None:
@@ -27,20 +35,6 @@ def test_attention_as_png(tmp_path: Path) -> None:
     figures.attention(AttentionMap(("$x$",) * 12, attention.weights[:1, :1]), tmp_path / "one.png")
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "one.png").exists()
-
-
-def test_a_wrong_suffix_and_a_log_scale_of_negative_values_are_refused(tmp_path: Path) -> None:
-    with refused(GlasshouseError):
-        figures.curves((), tmp_path / "loss.pdf")
-    with refused(GlasshouseError):
-        figures.curves((Curve("change", [1, 2], [-1, 1]),), tmp_path / "change.svg", log=True)
-
-
-def test_a_logarithmic_scale_has_plain_numbers(tmp_path: Path) -> None:
-    figures.curves((Curve("perplexity", [1, 2, 3], [15000.0, 300.0, 60.0]),), tmp_path / "perplexity.svg", log=True)
-    text = (tmp_path / "perplexity.svg").read_text()
-    assert "10,000" in text
-    assert ">100<" in text
 
 
 def test_a_map_of_many_tokens_has_no_labels_and_a_bounded_size(tmp_path):

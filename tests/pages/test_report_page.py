@@ -2,11 +2,14 @@
 
 import dataclasses
 import math
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
 
-from glasshouse.pages.report_page import render
+from glasshouse.pages import svg_chart
+from glasshouse.pages.chart import Line
+from glasshouse.pages.report_page import MOST_DOTS, bar_chart, render, scatter_chart
 from glasshouse.results.report import AttentionMap, Confusion, Curve, Mistake, Report, Sample, Token
 
 from . import example_report as example
@@ -91,3 +94,31 @@ def test_the_page_shows_the_confusion_matrix_and_escapes_its_labels() -> None:
     assert "8 test texts" in outline.text
     assert "Confusion matrix" in outline.text
     assert "Confusion matrix" not in render(example.report())
+
+
+TRUTH, PREDICTIONS = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.5, 2.0])
+
+
+def test_a_right_prediction_lies_on_the_line() -> None:
+    equal = Line((1, 3), (1, 3))
+    drawn = scatter_chart(TRUTH, PREDICTIONS, equal, "true", "Predicted over true number")
+    rule, dots = drawn.series
+    assert rule.marks == [equal]
+    assert list(dots.marks[0].y) == [1.0, 2.5, 2.0]
+    assert drawn.x.low <= 1 < 3 <= drawn.x.high
+
+
+def test_of_very_many_texts_some_are_drawn_and_equal_numbers_can_be() -> None:
+    many = np.arange(MOST_DOTS * 3, dtype=float)
+    for numbers, count in ((many, MOST_DOTS), (np.ones(2), 2)):
+        chart = scatter_chart(numbers, numbers, Line((0, 1), (0, 1)), "true", "title")
+        assert len(chart.series[1].marks[0].x) == count
+        ElementTree.fromstring(svg_chart.draw(chart))
+
+
+def test_a_bar_shows_its_share_and_escapes_its_name() -> None:
+    svg = bar_chart((("embedding", 750), ("a <very> long name for a part of a model", 250), ("none", 0)))
+    ElementTree.fromstring(svg)
+    assert "75%" in svg
+    assert "a &lt;very&gt; long nam" in svg
+    ElementTree.fromstring(bar_chart(()))

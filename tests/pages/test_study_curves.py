@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from glasshouse.pages import study_curves
+from glasshouse.pages import study_curves, svg_chart
 from glasshouse.pages.study_page import render
 
 from . import example_study as example
@@ -42,7 +42,7 @@ def test_a_chart_with_many_seeds_draws_some_of_them() -> None:
     study = example.study(seeds=128, points=200)
     panel = study_curves.panel(study)
     assert "At most 24 seeds of each arm are drawn" in " ".join(panel.remarks)
-    data = json.loads(ElementTree.fromstring(panel.drawing).attrib["data-chart"])
+    data = json.loads(ElementTree.fromstring(svg_chart.draw(panel.chart)).attrib["data-chart"])
     assert [curve["name"] for curve in data["curves"]] == ["learned", "sinusoidal", "alibi", "rotary", "none"]
     # Diverged seeds are drawn first.
     assert {3, 11} <= set(study_curves.arm_curves(study)[-1].seeds)

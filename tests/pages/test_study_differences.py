@@ -1,29 +1,21 @@
 """The chart of differences: a dot per pair of seeds, the margin as a band, outliers outside, distinct styles."""
 
-import xml.etree.ElementTree as ElementTree
-
 from glasshouse.pages import study_differences
+from glasshouse.pages.chart import Dots
 
 from . import example_study as example
 
 
 def test_every_pair_of_seeds_is_a_dot_and_the_margin_is_a_band() -> None:
     study = example.study()
-    rows = [
-        group
-        for group in ElementTree.fromstring(study_differences.differences(study)).iter("g")
-        if "row" in group.attrib["class"].split()
-    ]
-    dots = [next(p for p in row.iter("path") if p.attrib["class"] == "seeds").attrib["d"].count("M") for row in rows]
-    assert dots == [16, 16, 16, 14]
+    band, zero, *arms = study_differences.differences(study).series
+    dots = [next(mark for mark in arm.marks if isinstance(mark, Dots)) for arm in arms]
+    assert [len(mark.x) for mark in dots] == [16, 16, 16, 14]
     low, high = study_differences.value_range(study) or (0, 0)
     assert low < -0.14
     assert high > 0.2
-    root = ElementTree.fromstring(study_differences.differences(study))
-    band = next(rect for rect in root.iter("rect") if rect.attrib["class"] == "band")
-    zero = next(path for path in root.iter("path") if path.attrib["class"] == "zero")
-    middle = float(band.attrib["x"]) + float(band.attrib["width"]) / 2
-    assert abs(middle - float(zero.attrib["d"][1:].split()[0])) < 0.2
+    assert list(band.marks[0].x) == [-0.035, 0.035]
+    assert list(zero.marks[0].x) == [0, 0]
 
 
 def test_an_outlying_arm_is_outside_the_chart_and_its_value_is_written() -> None:
@@ -31,7 +23,7 @@ def test_an_outlying_arm_is_outside_the_chart_and_its_value_is_written() -> None
     limits = study_differences.value_range(study)
     assert limits is not None
     assert limits[1] < 0.3
-    assert "+9.400×10⁸" in study_differences.differences(study)
+    assert "+9.400×10⁸ →" in [text.text for text in study_differences.differences(study).texts]
     assert "number 7 of twenty-one is outside the chart (every seed)" in " ".join(study_differences.remarks(study))
     # If most arms are far from the first, none is an outlier.
     assert study_differences.limit_without_outliers([0.02, 5.0, 5.1, 5.2]) == 5.2

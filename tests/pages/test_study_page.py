@@ -5,13 +5,16 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
 
 import pytest
 
-from glasshouse.pages import study_curves, study_differences, study_tables
-from glasshouse.pages.study_page import render
+from glasshouse.pages import study_curves, study_differences, study_tables, svg_chart
+from glasshouse.pages.study_page import draw, render
 from glasshouse.results.study import StudyResults
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.verdicts.verdict import VerdictRule
+from tests.refusals import refused
 
 from . import example_study as example
 from .html_outline import Outline, assert_self_contained
@@ -76,7 +79,8 @@ def test_missing_or_unusual_results_give_a_valid_page(make: Callable[[], StudyRe
     page = render(study)
     outline = Outline(page)
     assert not re.search(r"\bnan\b|\binf\b", outline.text)
-    for drawing in (study_differences.differences(study), study_curves.panel(study).drawing):
+    for chart in (study_differences.differences(study), study_curves.panel(study).chart):
+        drawing = svg_chart.draw(chart)
         # XML 1.0 has no NUL; the page replaces it.
         ElementTree.fromstring(drawing.replace("\0", ""))
         assert not re.search(r'[ "ML]-?(nan|inf)', drawing)
@@ -105,3 +109,21 @@ def test_text_is_escaped() -> None:
     assert [tag for tag, _ in outline.elements].count("script") == 1
     assert "{{ 7 * 7 }}" in outline.text
     page.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", ["one seed", "first arm diverged", "one arm", "not started", "enormous", "hostile names"])
+def test_missing_or_unusual_results_give_a_figure(name: str, tmp_path: Path) -> None:
+    draw(UNUSUAL_STUDIES[name](), tmp_path / "study.svg")
+    assert (tmp_path / "study.svg").stat().st_size > 1000
+
+
+def test_the_suffix_chooses_the_format_of_the_figure_and_the_file_is_reproducible(tmp_path: Path) -> None:
+    for name in ("one.svg", "two.svg", "one.png"):
+        draw(example.study(seeds=4), tmp_path / name)
+    text = (tmp_path / "one.svg").read_text()
+    assert text == (tmp_path / "two.svg").read_text()
+    for phrase in ("rotary", "← better", "validation.loss, difference from learned"):
+        assert phrase in text
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+    with refused(GlasshouseError):
+        draw(example.study(), tmp_path / "study.pdf")

@@ -29,7 +29,7 @@ from glasshouse.inspection.layer_importance import LayerImportance
 from glasshouse.inspection.logit_lens import Lens
 from glasshouse.inspection.pruning_curve import PruningCurve
 from glasshouse.inspection.text_input import TextInput
-from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures, line_figure
+from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures, line_charts
 from glasshouse.pages.inspection_figures import HeatMap
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.report import AttentionMap
@@ -260,7 +260,8 @@ def pruning_curves(
                 f"by {one.order}, trained further": {point.share: (point.trained_loss,) * 3 for point in one.points}
                 for one in curves
             }
-        line_figure.draw(lines, Path(output), "share of the heads removed", "loss")
+        chart = line_charts.settings_chart(lines, "share of the heads removed", "loss")
+        figures.draw({"": chart}, Path(output))
     return curves
 
 

@@ -46,25 +46,24 @@ def _print_verdicts(study: Study, comparison: StudyResults) -> None:
 
 def _print_arms(comparison: StudyResults) -> None:
     """Print the results of each arm; the column of the means has the name of the metric."""
-    rows = study_text.rows(comparison)
+    columns = study_tables.COLUMNS
     cells = [
         (
             row.label,
-            *(column.short_cell(row) for column in study_text.COLUMNS),
+            *(row.cells[column.title].short for column in columns),
             row.verdict or ("diverged" if arm.diverged and not arm.summary else ""),
         )
-        for arm, row in zip(comparison.arms, rows, strict=True)
+        for arm, row in zip(comparison.arms, study_tables.rows(comparison), strict=True)
     ]
-    titles = [comparison.metric if column.title == "mean" else column.title for column in study_text.COLUMNS]
+    titles = [comparison.metric if column.title == "mean" else column.title for column in columns]
     show(("arm", *titles, "verdict"), cells, right=range(1, len(titles) + 1))
 
 
 def _print_costs(comparison: StudyResults) -> None:
     """Print the cost of one run of each arm."""
-    rows = study_text.rows(comparison)
-    names = list(rows[0].costs)
-    cells = [(row.label, *(row.costs[name] for name in names)) for row in rows]
-    show(("arm", *names), cells, right=range(1, len(names) + 1))
+    costs = study_tables.COSTS
+    cells = [(row.label, *row.texts(costs)) for row in study_tables.rows(comparison)]
+    show(("arm", *(column.title for column in costs)), cells, right=range(1, len(costs) + 1))
 
 
 def _print_pairs(comparison: StudyResults) -> None:

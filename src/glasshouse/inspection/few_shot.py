@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from glasshouse.inspection.labelled_texts import LabelledTexts
-from glasshouse.pages import figures
+from glasshouse.pages import figures, line_charts
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
 
@@ -149,8 +149,8 @@ def measure(
 def draw(result: FewShot, path: str | Path) -> None:
     """Draw accuracy over the number of shots. The suffix of the path, .svg or .png, decides the format."""
     points = {float(accuracy.shots): (accuracy.mean, accuracy.low, accuracy.high) for accuracy in result.by_shots}
-    baseline = ("most frequent class", result.majority)
-    figures.proportions(points, baseline, path, "examples in the context", "accuracy")
+    chart = line_charts.settings_chart({"": points}, "examples in the context", "accuracy")
+    figures.draw({"": line_charts.with_baseline(chart, "most frequent class", result.majority)}, path, 6.4, 4.0)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ Axes: L layers, H heads, Q queries, K keys.
 """
 
 import base64
-import struct
-import zlib
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -13,11 +11,10 @@ from html import escape
 import numpy as np
 
 from glasshouse import formatting
+from glasshouse.pages import template
+from glasshouse.pages.colours import RAMPS
 from glasshouse.results.report import AttentionMap
 
-# Colour stops of one hue: the weight is encoded in lightness alone, so the map reads the same with colour blindness.
-LIGHT = ("#f6f9f7", "#d3e9dd", "#86c6a6", "#2f8f68", "#0d553d", "#042a1e")
-DARK = ("#151d19", "#183a2d", "#1f6a4c", "#3dab7d", "#a2e4c5", "#f2fdf7")
 # Enough shades to look continuous, and few enough that the PNG compresses well.
 SHADES = 64
 MOST_LABEL_CHARACTERS = 12
@@ -46,8 +43,8 @@ def heads(attention: AttentionMap, first_layer: int = 1, first_head: int = 1) ->
         HeadImage(
             layer + first_layer,
             head + first_head,
-            image_url(weights_QK, LIGHT),
-            image_url(weights_QK, DARK),
+            image_url(weights_QK, RAMPS["light"]),
+            image_url(weights_QK, RAMPS["dark"]),
             describe(weights_QK),
         )
         for layer, weights_HQK in enumerate(weights_LHQK)
@@ -85,21 +82,11 @@ def shade(weights: np.ndarray) -> np.ndarray:
 
 def image_url(weights_QK: np.ndarray, stops: tuple[str, ...]) -> str:
     """A PNG with one pixel per weight, as a data: URL."""
-    rows, columns = weights_QK.shape
-    # Each row of a PNG starts with a filter byte; zero means no filter.
-    filtered = np.zeros((rows, columns + 1), dtype=np.uint8)
-    filtered[:, 1:] = shade(weights_QK)
-    header = struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0)
-    chunks = (
-        (b"IHDR", header),
-        (b"PLTE", _palette(stops)),
-        (b"IDAT", zlib.compress(filtered.tobytes(), 9)),
-        (b"IEND", b""),
-    )
-    png = b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
-    )
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+    from PIL import Image
+
+    image = Image.fromarray(shade(weights_QK))
+    image.putpalette(_palette(stops))
+    return template.image_url(image)
 
 
 def self_attention_pattern(weights_QK: np.ndarray) -> str:
@@ -161,7 +148,7 @@ def large_map(attention: AttentionMap) -> str:
     first = clean_weights(attention.weights)[0, 0]
     images = "".join(
         f'<image class="{name}" href="{image_url(first, stops)}" {area} preserveAspectRatio="none"/>'
-        for name, stops in (("light-only", LIGHT), ("dark-only", DARK))
+        for name, stops in (("light-only", RAMPS["light"]), ("dark-only", RAMPS["dark"]))
     )
     rows = columns = ""
     for index, name in enumerate(queries):

@@ -2,7 +2,7 @@
 
 import math
 
-from glasshouse.pages import claim_text, computation_graph, interval_lines
+from glasshouse.pages import claim_text, computation_graph, line_charts, svg_chart
 from glasshouse.pages.forest_plot import ForestRow, forest_plot, small_forest_plot
 from glasshouse.results.claim import EXACT, Case, GraphFigure, LineFigure, PartResult, Quantity, Trial
 from glasshouse.verdicts.verdict import summarise
@@ -61,7 +61,9 @@ def _figure(trial: Trial, figure: LineFigure | GraphFigure) -> str:
             for name, points in trial.measured.curves.items()
             if name.partition("/")[0] == figure.name
         }
-        return interval_lines.curves_figure(curves, figure.x_label, figure.y_label) if curves else ""
+        curves = {name: points for name, points in curves.items() if points}
+        chart = line_charts.xy_chart(curves, figure.x_label, figure.y_label) if curves else None
+        return svg_chart.draw(chart, alone=True) if chart else ""
     lines = {}
     for name, keys in figure.lines.items():
         points = {}
@@ -76,4 +78,6 @@ def _figure(trial: Trial, figure: LineFigure | GraphFigure) -> str:
                 points[float(setting)] = (summary.mean, summary.low, summary.high)
         if points:
             lines[name] = points
-    return interval_lines.settings_figure(lines, figure.x_label, figure.y_label) if lines else ""
+    if not lines:
+        return ""
+    return svg_chart.draw(line_charts.settings_chart(lines, figure.x_label, figure.y_label), alone=True)

@@ -1,6 +1,5 @@
 """The page of all claims as one HTML file that works offline: an index by groups, and a section for each claim."""
 
-import base64
 from collections.abc import Sequence
 
 from glasshouse.pages import claim_pages, claim_text, template
@@ -26,10 +25,5 @@ def render(cases: Sequence[Case], groups: Sequence[str]) -> str:
         text=claim_text,
         pages=claim_pages,
         pictures={case.name: pictures(case) for case in cases},
-        data_url=data_url,
+        data_url=lambda svg: template.data_url(svg.encode(), "image/svg+xml"),
     )
-
-
-def data_url(svg: str) -> str:
-    """A figure as a data: URL."""
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

@@ -1,14 +1,15 @@
 """Computation graphs as SVG strings: values in circles, forward arrows solid, gradients dashed. Knows no claim.
 
-matplotlib is not used, for the reason given in `interval_lines`. Every arrow is drawn to the right of the line between its
+Every arrow is drawn to the right of the line between its
 two nodes, so that a gradient does not hide the forward arrow that it follows back.
 """
 
 import math
 import re
+from collections.abc import Mapping
 from html import escape
 
-from glasshouse.pages.interval_lines import COLOURS
+from glasshouse.pages.colours import DARK, FIGURE_TONES, LIGHT
 from glasshouse.results.claim import GraphEdge, GraphFigure, GraphNode
 
 # Pixels: between columns and rows of nodes, the margin around them, and the radius of a node.
@@ -16,12 +17,19 @@ COLUMN, ROW, MARGIN, RADIUS = 90, 74, 44, 17
 # Distance of an arrow from the line between its nodes, of a label from the arrow, and the size of an arrow's head.
 BESIDE, LABEL, HEAD = 5, 5, 6
 LINE = 16
+
+
+def _style(colours: Mapping[str, str]) -> str:
+    ink, soft, raised, paper, ochre = (colours[role] for role in ("ink", "soft", "raised", "paper", "ochre"))
+    return (
+        f"text{{fill:{ink}}}.soft{{fill:{soft}}}circle{{fill:{raised};stroke:{soft}}}.input{{fill:{paper}}}"
+        f".loss{{fill:{colours['marked']};stroke:{ochre}}}.plain{{stroke:{soft};fill:{soft}}}"
+    )
+
+
 STYLE = (
-    "<style>text{font:12px system-ui,sans-serif;fill:#24302a}.below{font-size:8.5px}.soft{fill:#4d5b54;font-size:11.5px}"
-    "circle{fill:#f4f7f5;stroke:#5f6d66;stroke-width:1.3}.input{fill:#fff;stroke-dasharray:none}.loss{fill:#f6e9dc;"
-    "stroke:#b06f12}.plain{stroke:#5f6d66;fill:#5f6d66}.arrow{fill:none;stroke-width:1.5}"
-    "@media(prefers-color-scheme:dark){text{fill:#e3ebe6}.soft{fill:#b9c6be}circle{fill:#22302a;stroke:#a5b3ab}"
-    ".input{fill:#111a16}.loss{fill:#3c2c18;stroke:#e0a64b}.plain{stroke:#a5b3ab;fill:#a5b3ab}}</style>"
+    "<style>text{font:12px system-ui,sans-serif}.below{font-size:8.5px}.soft{font-size:11.5px}circle{stroke-width:1.3}"
+    f"{_style(LIGHT)}.arrow{{fill:none;stroke-width:1.5}}@media(prefers-color-scheme:dark){{{_style(DARK)}}}</style>"
 )
 Place = tuple[float, float]
 
@@ -32,7 +40,7 @@ def draw(figure: GraphFigure) -> str:
     height = 2 * MARGIN + rows * ROW
     places = {node.name: _place(node, height) for node in figure.nodes}
     shared = list(dict.fromkeys(edge.shared for edge in figure.edges if edge.shared))
-    colours = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(shared)}
+    colours = {name: LIGHT[FIGURE_TONES[index % len(FIGURE_TONES)]] for index, name in enumerate(shared)}
     body = [_arrow(edge, places[edge.source], places[edge.target], colours.get(edge.shared, "")) for edge in figure.edges]
     for node in figure.nodes:
         x, y = places[node.name]

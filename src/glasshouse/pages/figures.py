@@ -1,65 +1,145 @@
-"""Figures of curves, attention maps and proportions as image files; the suffix chooses SVG or PNG. Needs no display."""
+"""Draws charts and attention maps as image files with matplotlib; the suffix chooses SVG or PNG. Needs no display."""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from glasshouse.pages import attention_heatmap, charts
-from glasshouse.pages.curve_thinning import thin
+from glasshouse.pages import attention_heatmap
+from glasshouse.pages.chart import DASHES, Axis, Band, Chart, Dots, Interval, Line, Mark, Series
+from glasshouse.pages.colours import LIGHT, RAMPS
 from glasshouse.records import atomic_files
-from glasshouse.results.report import AttentionMap, Curve
-from glasshouse.specs.errors import GlasshouseError, MissingExtra
+from glasshouse.results.report import AttentionMap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 SUFFIXES = (".svg", ".png")
 # An attention map, or a grid of maps, with more tokens has no labels: they could not be read.
 MOST_LABELS, MOST_GRID_LABELS = 128, 48
-INK, SOFT, HAIRLINE = "#18221d", "#55645c", "#e0e7e2"
+MOST_COLUMNS = 4
+# With more series, the legend is drawn beside the chart, not on top of it.
+MOST_IN_LEGEND = 6
+INK, SOFT, HAIRLINE = LIGHT["ink"], LIGHT["soft"], LIGHT["hairline"]
+MARKERS = {"dot": "o", "ring": "o", "cross": "x", "diamond": "D", "square": "s", "up": "^", "down": "v"}
 
 
-def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> None:
-    """Draw curves over training steps; `log` sets a logarithmic scale, which needs values above zero."""
-    if log and not charts.has_log_scale(curves):
-        raise GlasshouseError(
-            "a logarithmic scale needs values above zero, and these curves have values at or below zero; set log=False"
-        )
-    figure = new_figure(7.2, 4.2, path)
-    panel = figure.add_subplot()
-    for curve, tone in zip(curves, charts.tones(len(curves)), strict=True):
-        steps, values = thin(curve)
-        few = np.isfinite(values).sum() <= charts.MOST_MARKED_POINTS
-        panel.plot(
-            steps,
-            values,
-            label=curve.name,
-            color=charts.LIGHT_COLOURS[tone],
-            linewidth=1.0 if tone == "quiet" else 1.6,
-            marker="o" if few else None,
-            markersize=3.2,
-        )
-    panel.set_xlabel("step", color=SOFT)
-    if log:
-        use_log_scale(panel)
-    style_panel(panel)
-    if curves:
-        panel.legend(frameon=False, labelcolor=INK)
+def draw(
+    charts: Mapping[str, Chart], path: str | Path, width: float = 7.2, height: float = 4.2, columns: int = MOST_COLUMNS
+) -> None:
+    """Draw charts beside each other, each with its title; the size of the whole is in inches."""
+    figure = new_figure(width, height, path)
+    columns = min(columns, len(charts))
+    for index, (title, chart) in enumerate(charts.items()):
+        panel = figure.add_subplot(-(-len(charts) // columns), columns, index + 1)
+        draw_chart(panel, chart)
+        panel.set_title(plain(title), loc="left", fontsize=10, color=SOFT)
     save(figure, path)
 
 
-def use_log_scale(panel: Axes) -> None:
-    """Set a logarithmic y axis with plain numbers at 1, 2 and 5 times each power of ten."""
-    from matplotlib.ticker import LogLocator, NullLocator
+def draw_chart(panel: Axes, chart: Chart) -> None:
+    """Draw a chart in a panel. Places are fractions of the axes, which a chart knows itself."""
+    if not chart.scales:
+        panel.set_axis_off()
+        panel.text(0.5, 0.5, plain(chart.title), ha="center", va="center", color=SOFT, transform=panel.transAxes)
+        return
+    x_axis, y_axis = chart.x, chart.scales[chart.shown]
+    for series in chart.series:
+        for mark in series.marks:
+            _draw_mark(panel, mark, series, x_axis, y_axis)
+    panel.set(xlim=(0, 1), ylim=(0, 1))
+    panel.set_xticks(x_axis.fractions(x_axis.ticks), list(map(plain, x_axis.tick_labels)))
+    panel.set_yticks(y_axis.fractions(y_axis.ticks), list(map(plain, y_axis.tick_labels)))
+    for text in chart.texts:
+        panel.annotate(
+            plain(text.text),
+            (text.x, text.y),
+            (text.right, text.up),
+            "axes fraction",
+            "offset points",
+            ha={"start": "left", "end": "right"}.get(text.anchor, "center"),
+            va="center",
+            fontsize=9,
+            weight="bold" if text.bold else None,
+            color=LIGHT[text.tone],
+            annotation_clip=False,
+        )
+    style_panel(panel, chart.grid)
+    panel.set_xlabel("\n".join(textwrap.wrap(plain(chart.x_label), 56)), color=SOFT)
+    panel.set_ylabel(plain(chart.y_label), color=SOFT)
+    named = [series for series in chart.series if series.name]
+    if named:
+        beside = len(named) > MOST_IN_LEGEND
+        panel.legend(
+            handles=list(map(_sample, named)),
+            frameon=False,
+            labelcolor=INK,
+            fontsize=8.5,
+            loc="center left" if beside else "best",
+            bbox_to_anchor=(1.0, 0.5) if beside else None,
+        )
 
-    panel.set_yscale("log")
-    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    panel.yaxis.set_minor_locator(NullLocator())
-    panel.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+
+def _sample(series: Series) -> Line2D:
+    """How a series looks in the legend."""
+    from matplotlib.lines import Line2D
+
+    shapes = [mark.shape for mark in series.marks if isinstance(mark, Dots)]
+    lined = any(isinstance(mark, Line) for mark in series.marks)
+    marker = MARKERS[shapes[0]] if shapes else ""
+    style = _dash(series.dash, 1.7) if lined else ""
+    return Line2D([], [], color=LIGHT[series.tone], label=plain(series.name), linestyle=style, marker=marker, markersize=4.5)
+
+
+def _dash(dash: int, width: float) -> tuple[float, Sequence[float]] | Literal["-"]:
+    return (0, [length / width for length in DASHES[dash]]) if dash else "-"
+
+
+def _draw_mark(panel: Axes, mark: Mark, series: Series, x_axis: Axis, y_axis: Axis) -> None:
+    colour = LIGHT[series.tone]
+    match mark:
+        case Line():
+            x, y = x_axis.fractions(mark.x), y_axis.fractions(mark.y)
+            marker = "." if np.isfinite(y).sum() == 1 else ""
+            dash = _dash(series.dash, mark.width)
+            panel.plot(x, y, color=colour, linestyle=dash, linewidth=mark.width, alpha=mark.opacity, marker=marker)
+        case Dots():
+            y = y_axis.fractions(mark.y)
+            panel.plot(
+                x_axis.fractions(mark.x),
+                np.clip(y, 0, 1) if mark.at_edge else y,
+                linestyle="",
+                marker=MARKERS[mark.shape],
+                # The side of a diamond is shorter than its diameter.
+                markersize=mark.size * (0.6 if mark.shape == "diamond" else 1),
+                markeredgewidth=1.2 if mark.shape in ("ring", "cross") else 0,
+                alpha=mark.opacity,
+                color=colour,
+                markerfacecolor="none" if mark.shape == "ring" else colour,
+            )
+        case Interval():
+            along, other = (x_axis, y_axis) if mark.across else (y_axis, x_axis)
+            [at], [low, high] = other.fractions([mark.at]), along.fractions([mark.low, mark.high])
+            middle, sides = (low + high) / 2, [[(high - low) / 2]] * 2
+            x, y, x_sides, y_sides = (middle, at, sides, None) if mark.across else (at, middle, None, sides)
+            width = mark.width * 0.7
+            panel.errorbar(x, y, y_sides, x_sides, "none", ecolor=colour, elinewidth=width, capsize=mark.cap)
+        case Band():
+            low, high = (y_axis.fractions(edge) for edge in (mark.low, mark.high))
+            panel.fill_between(x_axis.fractions(mark.x), low, high, alpha=mark.opacity, linewidth=0, color=colour)
+
+
+def plain(text: str) -> str:
+    """Text that matplotlib draws as it is: it reads a dollar sign as the start of a formula, and hides names with "_"."""
+    shown = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text).replace("$", r"\$")
+    return f"\u200b{shown}" if shown.startswith("_") else shown
 
 
 def attention(map: AttentionMap, path: str | Path, first_layer: int = 1, first_head: int = 1) -> None:
@@ -77,16 +157,19 @@ def attention(map: AttentionMap, path: str | Path, first_layer: int = 1, first_h
     margin = 1.2 if labelled else 0.4
     figure = new_figure(width * heads + margin, height * layers + margin, path)
     panels = figure.subplots(layers, heads, squeeze=False)
-    # matplotlib reads a dollar sign as the start of a formula.
-    key_labels, query_labels = (
-        [attention_heatmap.label(token).replace("$", r"\$") for token in side] for side in (map.keys, map.tokens)
-    )
+    key_labels, query_labels = ([plain(attention_heatmap.label(token)) for token in side] for side in (map.keys, map.tokens))
     font = {"fontsize": 7 if single else 5.5, "color": SOFT, "family": "monospace"}
     for layer in range(layers):
         for head in range(heads):
             panel = panels[layer, head]
             # The square root makes small weights visible, as in `attention_heatmap.shade`.
-            panel.imshow(np.sqrt(weights_LHQK[layer, head]), cmap=colour_map(), vmin=0, vmax=1, interpolation="nearest")
+            panel.imshow(
+                np.sqrt(weights_LHQK[layer, head]),
+                cmap=ramp("attention", RAMPS["light"]),
+                vmin=0,
+                vmax=1,
+                interpolation="nearest",
+            )
             panel.set_xticks([])
             panel.set_yticks([])
             panel.spines[:].set_color(HAIRLINE)
@@ -99,55 +182,19 @@ def attention(map: AttentionMap, path: str | Path, first_layer: int = 1, first_h
     save(figure, path)
 
 
-def proportions(
-    measured: dict[float, tuple[float, float, float]],
-    baseline: tuple[str, float],
-    path: str | Path,
-    x_label: str,
-    y_label: str,
-) -> None:
-    """Draw proportions with intervals, setting -> (mean, low, high), and a named baseline as a dashed line."""
-    figure = new_figure(6.4, 4.0, path)
-    panel = figure.add_subplot()
-    positions = list(range(len(measured)))
-    means, lows, highs = (np.array(values) for values in zip(*measured.values(), strict=True))
-    accent, quiet = charts.LIGHT_COLOURS["accent"], charts.LIGHT_COLOURS["quiet"]
-    panel.axhline(baseline[1], color=quiet, linewidth=1.2, linestyle=(0, (4, 3)))
-    panel.annotate(
-        baseline[0], (1, baseline[1]), (0, 4), ("axes fraction", "data"), "offset points", ha="right", color=SOFT, fontsize=9
-    )
-    panel.errorbar(
-        positions,
-        means,
-        yerr=[means - lows, highs - means],
-        color=accent,
-        linewidth=1.6,
-        marker="o",
-        markersize=4,
-        capsize=3,
-    )
-    # Settings are spaced equally, because numbers of examples usually double: 1, 2, 4, 8.
-    panel.set_xticks(positions, [f"{setting:g}" for setting in measured])
-    panel.set_xlabel(x_label, color=SOFT)
-    panel.set_ylabel(y_label, color=SOFT)
-    panel.set_ylim(0, min(1.0, 1.15 * max(float(highs.max()), baseline[1])))
-    panel.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    style_panel(panel)
-    save(figure, path)
-
-
 def check_path(path: str | Path) -> None:
     """Raise an error if a figure cannot be written to this path."""
     atomic_files.check_output(Path(path), SUFFIXES)
 
 
-def style_panel(panel: Axes) -> None:
-    """Keep only horizontal grid lines and the x axis."""
-    panel.grid(axis="y", color=HAIRLINE, linewidth=0.8)
+def style_panel(panel: Axes, grid: str = "y") -> None:
+    """Keep only grid lines of these axes, and the line of an x axis without them."""
+    for axis in grid:
+        panel.grid(axis="x" if axis == "x" else "y", color=HAIRLINE, linewidth=0.8)
     panel.set_axisbelow(True)
-    panel.spines[["top", "right", "left"]].set_visible(False)
-    panel.spines["bottom"].set_color(SOFT)
-    panel.tick_params(colors=SOFT, length=3)
+    panel.spines[:].set_visible(False)
+    panel.spines["bottom"].set(visible="x" not in grid, color=SOFT)
+    panel.tick_params(colors=SOFT, length=3 if "x" not in grid else 0)
     panel.tick_params(axis="y", which="both", length=0)
 
 
@@ -156,11 +203,9 @@ def new_figure(width: float, height: float, path: str | Path) -> Figure:
     check_path(path)
     # matplotlib is imported here because the import is slow. pyplot is not used: it has global state and chooses a
     # display backend.
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as missing:
-        raise MissingExtra("matplotlib", "drawing a figure") from missing
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     return figure
@@ -176,8 +221,8 @@ def save(figure: Figure, path: str | Path) -> None:
         figure.savefig(path, dpi=160, metadata={"Date": None} if is_svg else None)
 
 
-def colour_map():  # type: ignore[no-untyped-def]
-    """The colours of attention weights for matplotlib."""
+def ramp(name: str, colours: Sequence[str]) -> Colormap:
+    """A scale of colours for matplotlib."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("glasshouse", attention_heatmap.LIGHT)
+    return LinearSegmentedColormap.from_list(name, list(colours)).with_extremes(bad="white")

@@ -6,10 +6,11 @@ zero is one margin wide on each side: an effect inside it is too small to matter
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from glasshouse.pages.colours import DARK, LIGHT
 from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 
 # Width of the whole drawing, and of the axis inside it.
@@ -22,14 +23,18 @@ LEAST, MOST = 2.5, 8.0
 # Characters of a line of text that surely fit.
 LINE_LENGTH, HEADING_LENGTH = 78, 74
 SYMBOLS = {UPHELD: "✓", REFUTED: "✗", TOO_SMALL: "≈", UNDECIDED: "?"}
+TONES = {UPHELD: "better", REFUTED: "worse", TOO_SMALL: "ochre", UNDECIDED: "soft"}
+
+
+def _style(colours: Mapping[str, str]) -> str:
+    tones = "".join(f".{tone}{{stroke:{colours[tone]};fill:{colours[tone]}}}" for tone in TONES.values())
+    return f"text{{fill:{colours['ink']}}}{tones}text.soft{{fill:{colours['soft']};stroke:none}}"
+
+
 STYLE = (
-    "<style>text{font:12px system-ui,sans-serif;fill:#24302a}.heading{font-weight:600}"
-    ".soft{fill:#5f6d66;font-size:11px}.band{fill:#93a199;"
-    "fill-opacity:.22}.zero{stroke:#5f6d66;stroke-width:1}.upheld{stroke:#1b7f5a;fill:#1b7f5a}.refuted{stroke:#a8432f;"
-    "fill:#a8432f}.too{stroke:#b06f12;fill:#b06f12}.undecided{stroke:#6b7a72;fill:#6b7a72}.line{stroke-width:2;fill:none}"
-    "@media(prefers-color-scheme:dark){text{fill:#e3ebe6}.soft{fill:#a5b3ab}.zero{stroke:#a5b3ab}.upheld{stroke:#5cc79b;"
-    "fill:#5cc79b}.refuted{stroke:#ea8d78;fill:#ea8d78}.too{stroke:#e0a64b;fill:#e0a64b}.undecided{stroke:#a5b3ab;"
-    "fill:#a5b3ab}}</style>"
+    f"<style>text{{font:12px system-ui,sans-serif}}.heading{{font-weight:600}}text.soft{{font-size:11px}}"
+    f".band{{fill:{LIGHT['quiet']};fill-opacity:.22}}.line{{stroke-width:2}}{_style(LIGHT)}"
+    f"@media(prefers-color-scheme:dark){{{_style(DARK)}}}</style>"
 )
 
 
@@ -99,7 +104,7 @@ def _band(limit: float, top: float, height: float, width: float) -> str:
     left, zero, right = (_x(value, limit, width) for value in (-1, 0, 1))
     return (
         f'<rect class="band" x="{left:.1f}" y="{top}" width="{right - left:.1f}" height="{height}"/>'
-        f'<line class="zero" x1="{zero:.1f}" y1="{top}" x2="{zero:.1f}" y2="{top + height}"/>'
+        f'<line class="soft" x1="{zero:.1f}" y1="{top}" x2="{zero:.1f}" y2="{top + height}"/>'
     )
 
 
@@ -107,7 +112,7 @@ def _interval(row: ForestRow, limit: float, y: float, width: float, radius: floa
     """The interval as a line with a dot at the mean; ends beyond the axis have an arrow."""
     if not math.isfinite(row.mean):
         return ""
-    tone = {TOO_SMALL: "too"}.get(row.outcome, row.outcome)
+    tone = TONES[row.outcome]
     parts = []
     if math.isfinite(row.low) and math.isfinite(row.high):
         left, right = _x(row.low, limit, width), _x(row.high, limit, width)

@@ -67,8 +67,8 @@
     lines.forEach((line, number) => {
       const group = page.drawing("g", { class: "curve " + line.tone, "data-curve": number }, svg);
       const points = line.steps.map((step, at) => `${x(step).toFixed(1)} ${y(line.values[at]).toFixed(1)}`);
-      page.drawing("path", { class: "line", fill: "none", d: "M" + points.join("L") }, group);
-      if (points.length < 20) page.drawing("path", { class: "dots", d: points.map((point) => `M${point}h0`).join("") }, group);
+      page.drawing("path", { class: "line", fill: "none", "stroke-width": 1.7, d: "M" + points.join("L") }, group);
+      if (points.length < 20) page.drawing("path", { class: "dots", fill: "none", "stroke-width": 4.5, "stroke-linecap": "round", d: points.map((point) => `M${point}h0`).join("") }, group);
     });
     const drawn = lines.map(({ name, tone, steps, values }) => ({ name, tone, steps, values }));
     svg.dataset.chart = JSON.stringify({ frame, across, scales: { linear: [low, high] }, shown: "linear", curves: drawn });

@@ -10,7 +10,7 @@ from typing import Any
 from glasshouse import formatting
 from glasshouse.metrics.metric import BITS_PER_BYTE, LOSS, PERPLEXITY, WORD_PERPLEXITY
 from glasshouse.metrics.regression import MAE, RMSE
-from glasshouse.pages import charts, study_text, template
+from glasshouse.pages import study_text, svg_chart, template
 from glasshouse.pages.page_links import GENERATOR
 from glasshouse.pages.study_text import SYMBOLS
 from glasshouse.results.index import IndexContent, Points, RunRow
@@ -64,8 +64,7 @@ def _counted(number: int, one: str, many: str) -> str:
 def curve_lists(curves: dict[str, Points]) -> dict[str, list[list[float | int | None]]]:
     """Curves with few digits, as the script reads them."""
     return {
-        name: [charts.round_values(steps, digits=12), charts.round_values(values)]
-        for name, (steps, values) in curves.items()
+        name: [svg_chart.rounded(steps, digits=12), svg_chart.rounded(values)] for name, (steps, values) in curves.items()
     }
 
 

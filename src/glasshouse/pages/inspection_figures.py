@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glasshouse.pages import attention_heatmap, charts, figures
+from glasshouse import formatting
+from glasshouse.pages import attention_heatmap, chart, figures
+from glasshouse.pages.chart import Axis, Chart, Dots, Line, Series
+from glasshouse.pages.colours import LIGHT, RAMPS, TONES
+from glasshouse.pages.figures import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # The two ends of a diverging scale: against and for.
-AGAINST, NEUTRAL, FOR = "#b0563a", "#f7f7f5", charts.LIGHT_COLOURS["accent"]
+AGAINST, NEUTRAL, FOR = LIGHT["rust"], LIGHT["raised"], LIGHT["accent"]
 # More columns than this are not labelled.
 MOST_LABELS = 64
 # Layers whose names fit below a panel.
@@ -72,7 +76,13 @@ def heat_maps(maps: Sequence[HeatMap], path: str | Path, title: str, unit: str) 
     finite = [np.abs(heat_map.values[np.isfinite(heat_map.values)]) for heat_map in maps]
     limit = min(1.5, max([float(values.max()) for values in finite if len(values)] + [1e-6]))
     for panel, heat_map in zip(panels, maps, strict=True):
-        image = panel.imshow(heat_map.values, cmap=_diverging(), vmin=-limit, vmax=limit, aspect="auto")
+        image = panel.imshow(
+            heat_map.values,
+            cmap=figures.ramp("against-for", (AGAINST, NEUTRAL, FOR)),
+            vmin=-limit,
+            vmax=limit,
+            aspect="auto",
+        )
         panel.set_title(plain(heat_map.title), fontsize=9, color=figures.INK, loc="left")
         panel.set_yticks(range(len(heat_map.rows)), [plain(row) for row in heat_map.rows], fontsize=8, color=figures.SOFT)
         _label_columns(panel, heat_map.columns)
@@ -96,7 +106,7 @@ def lens(
     figure = figures.new_figure(min(40.0, 0.82 * shape[1] + 1.6), 0.36 * shape[0] + 1.5, path)
     panel = figure.add_subplot()
     shades = np.sqrt(np.array(probabilities, dtype=float))[::-1]
-    panel.imshow(shades, cmap=figures.colour_map(), vmin=0, vmax=1, aspect="auto")
+    panel.imshow(shades, cmap=figures.ramp("attention", RAMPS["light"]), vmin=0, vmax=1, aspect="auto")
     for row in range(shape[0]):
         for column in range(shape[1]):
             stage = shape[0] - 1 - row
@@ -120,45 +130,49 @@ def gradients(
     time: dict[str, Sequence[tuple[int, float, float]]],
     path: str | Path,
 ) -> None:
-    """Three panels with a line for each state of the weights: gradient norms by layer, and the factors of a Jacobian, as
+    """Three charts with a line for each state of the weights: gradient norms by layer, and the factors of a Jacobian, as
     (place, largest, median singular value), through depth and through time."""
-    figure = figures.new_figure(11.5, 3.9, path)
-    from matplotlib.ticker import MaxNLocator
-
-    panels = figure.subplots(1, 3)
-    colours = list(charts.LIGHT_COLOURS.values())
     # Models of different depths have different layers: those of the deepest are the places on the axis.
     names = max((list(values) for values in norms.values()), key=len)
-    for index, (state, values) in enumerate(norms.items()):
-        sizes = [values.get(name, np.nan) for name in names]  # a line has a gap where a model has no layer
-        panels[0].plot(range(len(names)), sizes, color=colours[index % 5], marker="o", markersize=4, label=state)
     shown = range(0, len(names), -(-len(names) // MOST_LAYERS))
-    panels[0].set_xticks(shown, [names[place] for place in shown], rotation=40, ha="right", fontsize=7.5)
-    for panel, spreads in zip(panels[1:], (depth, time), strict=True):
-        for index, rows in enumerate(spreads.values()):
-            places = [place for place, _, _ in rows]
-            for column, dash in ((1, "-"), (2, (0, (3, 2)))):
-                factors = [row[column] for row in rows]
-                panel.plot(places, factors, color=colours[index % 5], linestyle=dash, linewidth=1.4)
-        panel.axhline(1, color=figures.HAIRLINE, linewidth=1)
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    titles = ("gradient of the loss by a layer's weights", "through depth", "through time")
-    labels = ("", "layer", "tokens between the two states")
-    for panel, title, label in zip(panels, titles, labels, strict=True):
-        if panel.lines:
-            panel.set_yscale("log")
-        panel.set_title(title, fontsize=9.5, color=figures.INK, loc="left")
-        panel.set_xlabel(label, color=figures.SOFT, fontsize=8.5)
-        figures.style_panel(panel)
-        panel.tick_params(labelsize=8)
-    panels[0].legend(frameon=False, labelcolor=figures.INK, fontsize=8)
-    panels[1].set_ylabel("singular value: largest (solid), median (dashed)", color=figures.SOFT, fontsize=8)
-    figures.save(figure, path)
+    layers = Axis(-0.5, len(names) - 0.5, tuple(map(float, shown)), labels=tuple(names[place] for place in shown))
+    series = []
+    for tone, (state, values) in zip(_tones(norms), norms.items(), strict=True):
+        sizes = [values.get(name, np.nan) for name in names]  # a line has a gap where a model has no layer
+        series.append(Series([Line(range(len(names)), sizes), Dots(range(len(names)), sizes)], state, tone))
+    charts = {
+        "gradient of the loss by a layer's weights": Chart("no gradient", layers, _log_scale(series), series),
+        "through depth": _factors(depth, "layer"),
+        "through time": _factors(time, "tokens between the two states"),
+    }
+    figures.draw(charts, path, 11.5, 3.9)
 
 
-def plain(text: str) -> str:
-    """Text that matplotlib draws as it is: it reads a dollar sign as the start of a formula."""
-    return text.replace("$", r"\$")
+def _factors(spreads: dict[str, Sequence[tuple[int, float, float]]], x_label: str) -> Chart:
+    """The largest (solid) and the median (dashed) singular values over places, with a line at 1."""
+    series = []
+    for tone, rows in zip(_tones(spreads), spreads.values(), strict=True):
+        for column, dash in ((1, 0), (2, 1)):
+            series.append(Series([Line([row[0] for row in rows], [row[column] for row in rows])], tone=tone, dash=dash))
+    places, _ = chart.spanned(series)
+    if not len(places):
+        return Chart("nothing to draw")
+    axis = chart.steps(places.min(), places.max())
+    axis = replace(axis, labels=tuple(map(formatting.short_number, axis.ticks)))
+    one = Series([Line((axis.low, axis.high), (1, 1), width=1)], tone="quiet")
+    label = "singular value: largest (solid), median (dashed)"
+    return Chart("singular values", axis, _log_scale([one, *series]), [one, *series], (), x_label, label)
+
+
+def _log_scale(series: Sequence[Series]) -> dict[str, Axis]:
+    """A logarithmic axis for all values above zero."""
+    _, values = chart.spanned(series)
+    values = values[values > 0]
+    return {"linear": chart.logarithmic(values.min(), values.max())} if len(values) else {}
+
+
+def _tones(lines: Mapping[str, object]) -> list[str]:
+    return [TONES[index % len(TONES)] for index in range(len(lines))]
 
 
 def _label_columns(panel: Axes, columns: Sequence[str]) -> None:
@@ -173,35 +187,23 @@ def _label_columns(panel: Axes, columns: Sequence[str]) -> None:
     )
 
 
-def _diverging():  # type: ignore[no-untyped-def]
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("against-for", [AGAINST, NEUTRAL, FOR]).with_extremes(bad="white")
-
-
 def energies(layers: Mapping[str, Mapping[str, Sequence[float]]], path: str | Path) -> None:
-    """The share of the energy of attention maps in their first k singular values: a panel for each layer, a line a head."""
-    columns = min(len(layers), 4)
-    rows = -(-len(layers) // columns)
-    figure = figures.new_figure(2.2 * columns + 1.4, 2.1 * rows + 0.7, path)
-    colours = list(charts.LIGHT_COLOURS.values())
-    for index, (title, heads) in enumerate(layers.items()):
-        panel = figure.add_subplot(rows, columns, index + 1)
-        for number, (name, shares) in enumerate(heads.items()):
-            panel.plot(range(1, len(shares) + 1), shares, label=name, color=colours[number % len(colours)], linewidth=1.3)
-        panel.axhline(0.9, color=figures.SOFT, linewidth=0.8, linestyle=":")
-        panel.set_xscale("log", base=2)
-        panel.xaxis.set_major_formatter("{x:g}")
-        panel.set_ylim(0, 1.02)
-        panel.set_title(title, fontsize=9.5, color=figures.INK, loc="left")
-        if index % columns == 0:
-            panel.set_ylabel("share of the energy", color=figures.SOFT, fontsize=8.5)
-        if index >= len(layers) - columns:
-            panel.set_xlabel("first k singular values", color=figures.SOFT, fontsize=8.5)
-        figures.style_panel(panel)
-        if len(heads) <= len(colours):
-            panel.legend(frameon=False, fontsize=7, labelcolor=figures.INK, loc="lower right")
-    figures.save(figure, path)
+    """The share of the energy of attention maps in their first k singular values: a chart for each layer, a line a head."""
+    share = Axis(0, 1.02, (0, 0.2, 0.4, 0.6, 0.8, 1))
+    charts: dict[str, Chart] = {}
+    for title, heads in layers.items():
+        most = max(len(shares) for shares in heads.values())
+        powers = tuple(2.0**power for power in range(int(np.log2(most)) + 1))
+        rank = Axis(1, max(most, 2), powers, log=True)
+        series = [
+            Series([Line(range(1, len(shares) + 1), shares, width=1.3)], name if len(heads) <= len(TONES) else "", tone)
+            for tone, (name, shares) in zip(_tones(heads), heads.items(), strict=True)
+        ]
+        rule = Series([Line((rank.low, rank.high), (0.9, 0.9), width=0.8)], tone="soft", dash=2)
+        label = "share of the energy" if not len(charts) % figures.MOST_COLUMNS else ""
+        charts[title] = Chart(title, rank, {"linear": share}, [rule, *series], (), "first k singular values", label)
+    columns = min(len(layers), figures.MOST_COLUMNS)
+    figures.draw(charts, path, 2.2 * columns + 1.4, 2.1 * -(-len(layers) // columns) + 0.7)
 
 
 def captioned_pictures(rows: Sequence[tuple[np.ndarray, str, str]], path: str | Path) -> None:

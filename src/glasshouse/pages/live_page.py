@@ -1,8 +1,9 @@
 """The live view of a run: a served page with its curves, samples, cost and buttons. A script replaces what has changed."""
 
+from dataclasses import replace
 from typing import Any
 
-from glasshouse.pages import charts, template
+from glasshouse.pages import line_charts, svg_chart, template
 from glasshouse.results.index import LiveRun
 from glasshouse.results.report import Curve
 
@@ -31,4 +32,5 @@ def _values(run: LiveRun) -> dict[str, Any]:
 
 def _panel(title: str, curves: tuple[Curve, ...]) -> dict[str, object]:
     name = curves[0].name.removeprefix("validation ").capitalize() if title == "Quality" else title
-    return {"title": name, "legend": charts.legend(curves), "drawing": charts.line_chart(curves)}
+    chart = replace(line_charts.curve_chart(curves), shown="linear")
+    return {"title": name, "legend": line_charts.legend(curves), "drawing": svg_chart.draw(chart)}

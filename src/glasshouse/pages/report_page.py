@@ -4,18 +4,28 @@ Knows nothing of run folders or models: everything on the page comes from the `R
 the page, and its content security policy forbids every network request.
 """
 
+from html import escape
+
+import numpy as np
+
 from glasshouse import formatting
 from glasshouse.pages import (
     attention_page,
-    charts,
+    chart,
     label_tables,
-    scatter_chart,
+    line_charts,
+    svg_chart,
     template,
     token_shading,
 )
+from glasshouse.pages.chart import Chart, Dots, Line, Series
+from glasshouse.pages.colours import LIGHT
 from glasshouse.results.report import Curve, Regression, Report
 
 SCRIPTS = ("page.js", "charts.js", "samples.js", "attention.js")
+# More points than this are drawn in part, because they would cover each other; more than the second are drawn smaller.
+MOST_DOTS, SMALL_DOTS = 1500, 300
+MOST_NAME_CHARACTERS = 22
 
 
 def render(report: Report) -> str:
@@ -37,7 +47,7 @@ def render(report: Report) -> str:
         format_probability=formatting.probability,
         attention=attention_page.section(report.attention) if report.attention else None,
         total_parameters=sum(parameters for _, parameters in report.parameters),
-        parameter_bars=charts.bar_chart(report.parameters),
+        parameter_bars=bar_chart(report.parameters),
     )
 
 
@@ -47,21 +57,62 @@ def _learning_curves(report: Report) -> tuple[tuple[str, tuple[Curve, ...]], ...
 
 def _scatters(regression: Regression) -> tuple[tuple[str, str], ...]:
     """(title, drawing) of the charts of a regression."""
-    numbers = regression.truth, regression.predictions
-    return (
-        ("Predicted over true number", scatter_chart.predictions_over_truth(*numbers)),
-        ("Residual over predicted number", scatter_chart.residuals_over_predictions(*numbers)),
+    truth, predictions = regression.truth, regression.predictions
+    numbers = np.concatenate([truth, predictions])
+    equal = (numbers.min(), numbers.max())
+    predicted = (predictions.min(), predictions.max())
+    charts = (
+        scatter_chart(truth, predictions, Line(equal, equal), "true", "Predicted over true number"),
+        scatter_chart(
+            predictions, predictions - truth, Line(predicted, (0, 0)), "predicted", "Residual over predicted number"
+        ),
     )
+    return tuple((chart.title, svg_chart.draw(chart)) for chart in charts)
+
+
+def scatter_chart(x: np.ndarray, y: np.ndarray, right: Line, x_label: str, title: str) -> Chart:
+    """A dot for each text, and the line on which a right prediction lies."""
+    chosen = np.linspace(0, len(x) - 1, min(len(x), MOST_DOTS)).round().astype(int)
+    x_axis, y_axis = (
+        chart.linear(min(own.min(), *rule), max(own.max(), *rule)) for own, rule in ((x, right.x), (y, right.y))
+    )
+    dots = Dots(x[chosen], y[chosen], size=2.6 if len(chosen) > SMALL_DOTS else 4.5, opacity=0.65)
+    series = [Series([right], tone="faint", dash=2), Series([dots])]
+    return Chart(title, x_axis, {"linear": y_axis}, series, x_label=x_label, height=300)
 
 
 def _panel(title: str, curves: tuple[Curve, ...], small: bool = False) -> dict[str, object]:
-    log = not small and charts.spans_decades(curves)
-    drawing = charts.line_chart(curves, width=300, height=150) if small else charts.line_chart(curves, log=log)
+    chart = line_charts.curve_chart(curves, small)
     return {
         "title": title,
-        "drawing": drawing,
-        "legend": charts.legend(curves),
-        "remarks": charts.remarks(curves),
-        "log": log,
-        "can_log": charts.has_log_scale(curves),
+        "drawing": svg_chart.draw(chart),
+        "legend": line_charts.legend(curves),
+        "remarks": line_charts.remarks(curves),
+        "log": chart.shown == "log",
+        "can_log": "log" in chart.scales,
     }
+
+
+def bar_chart(parts: tuple[tuple[str, int], ...], width: int = 460) -> str:
+    """SVG of a horizontal bar for each named count, with its share of the total."""
+    row, name_width, value_width = 27, 150, 92
+    total = sum(value for _, value in parts)
+    largest = max((value for _, value in parts), default=0) or 1
+    body = ""
+    for index, (name, value) in enumerate(parts):
+        middle = index * row + row / 2
+        length = max(1.0, value / largest * (width - name_width - value_width)) if value > 0 else 0
+        short_name = name if len(name) <= MOST_NAME_CHARACTERS else name[: MOST_NAME_CHARACTERS - 1] + "…"
+        share = f"{value / total:.0%}" if value >= total / 200 else "<1%"
+        body += (
+            f"<g><title>{escape(name)}: {value:,}</title>"
+            f'<text x="0" y="{middle + 4:.1f}">{escape(short_name)}</text>'
+            f'<rect class="bar" fill="{LIGHT["accent"]}" x="{name_width}" y="{middle - 6:.1f}" '
+            f'width="{length:.1f}" height="12" rx="1.5"/>'
+            f'<text class="value" x="{name_width + length + 8:.1f}" y="{middle + 4:.1f}">{formatting.count(value)}'
+            f'<tspan class="share" dx="6">{escape(share)}</tspan></text></g>'
+        )
+    return (
+        f'<svg class="bars" viewBox="0 0 {width} {max(1, len(parts)) * row}" role="img" '
+        f'aria-label="{escape(", ".join(f"{name} {formatting.count(value)}" for name, value in parts))}">{body}</svg>'
+    )

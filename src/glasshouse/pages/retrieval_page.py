@@ -5,14 +5,13 @@ Knows nothing of models.
 
 from __future__ import annotations
 
-import base64
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from glasshouse.pages import template
+from glasshouse.pages.colours import LIGHT
 from glasshouse.records import atomic_files
 from glasshouse.results.retrieval import Retrieval
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIXES = (".html", ".png", ".svg")
-ACCENT, INK, SOFT = "#1b7f5a", "#18221d", "#55645c"
+ACCENT, INK, SOFT = LIGHT["accent"], LIGHT["ink"], LIGHT["soft"]
 # Characters per line of text in an image file.
 LINE_LENGTH = 24
 
@@ -46,9 +45,7 @@ def data_url(picture: np.ndarray) -> str:
     """A picture as a data: URL."""
     from PIL import Image
 
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "PNG")
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    return template.image_url(Image.fromarray(picture))
 
 
 def ordinal(number: int) -> str:

@@ -5,8 +5,11 @@ Each is one HTML file that works offline: a plain answer, figures, tables. Knows
 
 from collections.abc import Sequence
 
-from glasshouse.pages import template, xy_figure
-from glasshouse.pages.xy_figure import XYSeries
+import numpy as np
+
+from glasshouse.pages import chart, svg_chart, template
+from glasshouse.pages.chart import Axis, Band, Chart, Dots, Interval, Line, Mark, Series
+from glasshouse.pages.colours import FIGURE_TONES
 from glasshouse.results.scaling import (
     ForecastCurve,
     Frontier,
@@ -73,44 +76,45 @@ def isoflop_figure(curves: Sequence[IsoFLOPCurve]) -> str:
     """Loss over N: a parabola for each budget, with its minimum."""
     series = []
     for index, curve in enumerate(curves):
-        series.append(
-            XYSeries(f"{curve.budget} FLOPs", curve.points, curve.curve, dashed=not curve.used, colour=index, hollow=True)
-        )
+        tone = FIGURE_TONES[index % len(FIGURE_TONES)]
+        marks = [*_line(curve.curve), *_dots(curve.points, "ring")]
+        series.append(Series(marks, f"{curve.budget} FLOPs", tone, dash=0 if curve.used else 1))
         if curve.minimum is not None and curve.used:
-            series.append(XYSeries(points=[curve.minimum], bars=[curve.interval], colour=index))
-    return xy_figure.draw(series, "parameters N", "loss")
+            bar = Interval(curve.minimum[1], *curve.interval, across=True, cap=0, width=1)
+            series.append(Series([bar, *_dots([curve.minimum])], tone=tone))
+    return _figure(series, "parameters N", "loss")
 
 
 def frontier_figure(frontiers: Sequence[Frontier]) -> str:
     """The best N over compute, with a band for each law."""
-    series = [
-        XYSeries(each.law, each.points, each.line, each.band, vertical_bars=each.intervals, colour=index)
-        for index, each in enumerate(frontiers)
-    ]
-    return xy_figure.draw(series, "compute C, FLOPs", "best number of parameters N")
+    series = [_law(each, each.law, FIGURE_TONES[index]) for index, each in enumerate(frontiers)]
+    return _figure(series, "compute C, FLOPs", "best number of parameters N")
 
 
 def forecast_figure(forecast: ForecastCurve) -> str:
     """The losses of the largest budget over N, as predicted from the smaller ones and as measured."""
     series = [
-        XYSeries("predicted", line=forecast.predicted, band=forecast.band, colour=0),
-        XYSeries("measured afterwards", forecast.measured, colour=1),
+        Series([*_band(forecast.band), *_line(forecast.predicted)], "predicted"),
+        Series(_dots(forecast.measured), "measured afterwards", "ochre"),
     ]
-    return xy_figure.draw(series, "parameters N", "loss")
+    return _figure(series, "parameters N", "loss")
 
 
 def contour_figure(contours: Sequence[tuple[str, Sequence[Place]]], measured: Sequence[Place]) -> str:
     """Lines of equal loss over N and D, and the measured runs."""
-    series = [XYSeries(f"loss {name}", line=line, colour=index) for index, (name, line) in enumerate(contours)]
-    return xy_figure.draw([*series, XYSeries("measured", measured, hollow=True, colour=4)], "parameters N", "tokens D")
+    series = [
+        Series(_line(line), f"loss {name}", FIGURE_TONES[index % len(FIGURE_TONES)])
+        for index, (name, line) in enumerate(contours)
+    ]
+    return _figure([*series, Series(_dots(measured, "ring"), "measured", "soft")], "parameters N", "tokens D")
 
 
 def fitted_figure(fitted: Sequence[Place]) -> str:
     """The loss by the law over the measured one."""
     values = [value for place in fitted for value in place]
     ends = [(min(values), min(values)), (max(values), max(values))]
-    series = [XYSeries("equal", line=ends, dashed=True, colour=4), XYSeries("runs", fitted, hollow=True, colour=0)]
-    return xy_figure.draw(series, "measured loss", "loss by the law")
+    series = [Series(_line(ends), "equal", "soft", dash=1), Series(_dots(fitted, "ring"), "runs")]
+    return _figure(series, "measured loss", "loss by the law")
 
 
 def render_transfer(content: TransferContent) -> str:
@@ -128,27 +132,50 @@ def transfer_figures(content: TransferContent) -> dict[str, tuple[str, str]]:
 
 def loss_figure(curves: Sequence[LossCurve]) -> str:
     """The lowest loss over compute, by recipe and method."""
-    series = [
-        XYSeries(
-            each.name,
-            each.points,
-            each.line,
-            each.band,
-            vertical_bars=each.intervals,
-            dashed=each.dashed,
-            colour=each.recipe,
-        )
-        for each in curves
-    ]
-    return xy_figure.draw(series, "compute C, FLOPs", "lowest loss")
+    series = [_law(each, each.name, FIGURE_TONES[each.recipe], dash=1 if each.dashed else 0) for each in curves]
+    return _figure(series, "compute C, FLOPs", "lowest loss")
 
 
 def multiplier_figure(multipliers: Sequence[MultiplierCurve]) -> str:
     """The compute multiplier over compute, by method."""
     series = [
-        XYSeries(each.method, line=each.line, band=each.band, dashed=index > 0, colour=2 + index)
+        Series([*_band(each.band), *_line(each.line)], each.method, FIGURE_TONES[2 + index], dash=1 if index else 0)
         for index, each in enumerate(multipliers)
     ]
     places = [x for each in multipliers for x, _, _ in each.band]
-    equal = XYSeries("equal", line=[(min(places), 1.0), (max(places), 1.0)], colour=4)
-    return xy_figure.draw([equal, *series], "compute C, FLOPs", "compute multiplier k")
+    equal = Series(_line([(min(places), 1.0), (max(places), 1.0)]), "equal", "soft")
+    return _figure([equal, *series], "compute C, FLOPs", "compute multiplier k")
+
+
+def _law(curve: Frontier | LossCurve, name: str, tone: str, dash: int = 0) -> Series:
+    """A fitted line with its band, and the points that it was fitted to, with their intervals."""
+    bars = [
+        Interval(x, low, high, cap=0, width=1) for (x, _), (low, high) in zip(curve.points, curve.intervals, strict=False)
+    ]
+    return Series([*_band(curve.band), *_line(curve.line), *bars, *_dots(curve.points)], name, tone, dash)
+
+
+def _line(places: Sequence[Place]) -> list[Mark]:
+    return [Line(*zip(*places, strict=True), width=1.8)] if places else []
+
+
+def _dots(places: Sequence[Place], shape: str = "dot") -> list[Mark]:
+    return [Dots(*zip(*places, strict=True), size=6.4, shape=shape)] if places else []
+
+
+def _band(edges: Sequence[tuple[float, float, float]]) -> list[Mark]:
+    return [Band(*zip(*edges, strict=True))] if edges else []
+
+
+def _figure(series: Sequence[Series], x_label: str, y_label: str) -> str:
+    """The chart of series over logarithmic axes. These show all points, lines and bands; bars may be cut."""
+    x_axis, y_axis = map(_axis, chart.spanned(series))
+    title = f"{y_label} over {x_label}"
+    figure = Chart(title, x_axis, {"linear": y_axis}, series, (), x_label, y_label, grid="xy", width=560, height=340)
+    return svg_chart.draw(figure, alone=True)
+
+
+def _axis(values: np.ndarray) -> Axis:
+    if chart.allows_log_axis(values):
+        return chart.logarithmic(values.min(), values.max())
+    return chart.linear(*(values.min(), values.max()) if len(values) else (0.0, 1.0))

@@ -1,15 +1,14 @@
-"""A chart of every seed's curve (thin) and each arm's mean curve (thick), as SVG with data for charts.js."""
+"""A chart of every seed's curve (thin) and each arm's mean curve (thick). Knows nothing of how it is drawn."""
 
-import json
 import math
 from dataclasses import dataclass, replace
-from html import escape
 
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.pages import axes, charts, study_text
-from glasshouse.pages.curve_thinning import sorted_points, thin
+from glasshouse.pages import chart, study_text
+from glasshouse.pages.chart import Axis, Chart, Dots, Line, Series
+from glasshouse.pages.line_charts import sorted_points, thin
 from glasshouse.pages.study_differences import Style, limit_without_outliers, styles
 from glasshouse.results.report import Curve
 from glasshouse.results.study import Arm, StudyResults
@@ -40,12 +39,10 @@ class ArmCurves:
 class Panel:
     """The chart with its legend; `heading` names the fields whose values the legend lists, and may be empty."""
 
-    drawing: str
+    chart: Chart
     heading: str
     legend: list[dict[str, str]]
     remarks: list[str]
-    scales: list[str]  # the scales that the reader can choose
-    visible: str  # the scale that is visible first
 
 
 def arm_curves(comparison: StudyResults) -> list[ArmCurves]:
@@ -86,8 +83,8 @@ def mean_curve(arm: Arm, most: int = 300) -> tuple[np.ndarray, np.ndarray]:
     return thin(Curve(arm.name, grid.tolist(), values.tolist()), most)
 
 
-def panel(comparison: StudyResults, width: int = 460, height: int = 300) -> Panel:
-    """Draw the chart, with its legend, remarks and scales."""
+def panel(comparison: StudyResults) -> Panel:
+    """The chart, with its legend and remarks. Its scales are those that the reader can choose."""
     drawn = arm_curves(comparison)
     scales = value_scales(drawn, comparison.curve_most)
     heading, _ = study_text.labels(comparison)
@@ -97,51 +94,23 @@ def panel(comparison: StudyResults, width: int = 460, height: int = 300) -> Pane
         for curves, name in zip(drawn, names, strict=True)
     ]
     if not scales:
-        drawing = (
-            f'<svg class="chart" viewBox="0 0 {width} 90" role="img" aria-label="no curve yet">'
-            f'<text class="empty" x="{width / 2}" y="48" text-anchor="middle">no curve yet</text></svg>'
-        )
-        return Panel(drawing, heading, legend, [], [], "")
-    visible = default_scale(scales)
-    steps = charts.finite_values([steps for curves in drawn for steps, _ in [*curves.seeds.values(), curves.mean]])
-    ticks = [formatting.short_number(tick) for axis in scales.values() for tick in axis.ticks]
-    frame = charts.Frame(left=max(30, 7.2 * max(map(len, ticks)) + 12), top=10, right=width - 8, bottom=height - 30)
-    x_axis = axes.steps(steps.min(), steps.max())
-    body = charts.draw_step_axis(x_axis, frame)
-    # A nested svg element clips the lines to the frame.
-    box = (frame.left - 4, frame.top - 4, frame.right - frame.left + 8, frame.bottom - frame.top + 8)
-    x, y, wide, high = (f"{side:.1f}" for side in box)
-    window = f'<svg x="{x}" y="{y}" width="{wide}" height="{high}" viewBox="{x} {y} {wide} {high}">'
-    for name, axis in scales.items():
-        hidden = "" if name == visible else ' display="none"'
-        lines = "".join(_seed_lines(index, curves, x_axis, axis, frame) for index, curves in enumerate(drawn))
-        means = "".join(_mean_line(index, curves, x_axis, axis, frame) for index, curves in enumerate(drawn))
-        body += f'<g data-scale="{name}"{hidden}>{charts.draw_value_axis(axis, frame)}{window}{lines}{means}</svg></g>'
-    # The keys of this object are read by charts.js.
-    data = {
-        "frame": [round(edge, 1) for edge in (frame.left, frame.top, frame.right, frame.bottom)],
-        "across": [x_axis.low, x_axis.high],
-        "scales": {name: [axis.low, axis.high] for name, axis in scales.items()},
-        "shown": visible,
-        "curves": [
-            {
-                "name": name,
-                "tone": curves.style.classes,
-                "steps": charts.round_numbers(curves.mean[0], digits=12),
-                "values": charts.round_numbers(curves.mean[1]),
-            }
-            for curves, name in zip(drawn, names, strict=True)
-        ],
-    }
-    packed = escape(json.dumps(data, separators=(",", ":"), allow_nan=False))
-    label = escape(
-        "Curves over training steps: " + "; ".join(f"{entry['full']} ends at {entry['last']}" for entry in legend)
+        return Panel(Chart("no curve yet"), heading, legend, [])
+    steps = chart.finite([steps for curves in drawn for steps, _ in [*curves.seeds.values(), curves.mean]])
+    label = "; ".join(f"{entry['full']} ends at {entry['last']}" for entry in legend)
+    means = [
+        Series([Line(*curves.mean, width=2.1)], name, curves.style.tone, curves.style.dash, curve=index)
+        for index, (curves, name) in enumerate(zip(drawn, names, strict=True))
+    ]
+    figure = Chart(
+        f"Curves over training steps: {label}",
+        chart.steps(steps.min(), steps.max()),
+        scales,
+        [*(_seeds(index, curves) for index, curves in enumerate(drawn)), *means],
+        shown="close-up" if "close-up" in scales else "linear",
+        readable=True,
+        height=300,
     )
-    drawing = (
-        f'<svg class="chart fan" viewBox="0 0 {width} {height}" role="img" aria-label="{label}" data-chart="{packed}">'
-        f"{body}</svg>"
-    )
-    return Panel(drawing, heading, legend, remarks(comparison, drawn), list(scales), visible)
+    return Panel(figure, heading, legend, remarks(comparison, drawn))
 
 
 def training_panel(comparison: StudyResults) -> Panel | None:
@@ -152,7 +121,7 @@ def training_panel(comparison: StudyResults) -> Panel | None:
     return panel(replace(comparison, curve="loss", curve_most=math.inf, arms=arms))
 
 
-def value_scales(drawn: list[ArmCurves], most: float = math.inf) -> dict[str, axes.Axis]:
+def value_scales(drawn: list[ArmCurves], most: float = math.inf) -> dict[str, Axis]:
     """The available scales: linear, log if every value is above zero, and a close-up of the end of training.
 
     Diverged seeds and outlying arms do not count towards the range unless there is nothing else to draw. `most` is the
@@ -162,15 +131,15 @@ def value_scales(drawn: list[ArmCurves], most: float = math.inf) -> dict[str, ax
     inliers = [curves for index, curves in enumerate(drawn) if index not in outliers]
     counted = [(curves, points) for curves in inliers for points in _stable_curves(curves)]
     counted = counted or [(curves, points) for curves in drawn for points in curves.seeds.values()]
-    values = charts.finite_values([values for _, (_, values) in counted])
+    values = chart.finite([values for _, (_, values) in counted])
     if not len(values):
         return {}
-    scales = {"linear": axes.linear(values.min(), values.max(), most=most)}
-    if charts.allows_log_scale(values):
-        scales["log"] = axes.logarithmic(values.min(), values.max(), most=most)
-    ends = charts.finite_values([values[steps >= CLOSE_UP_START * curves.arm.steps] for curves, (steps, values) in counted])
+    scales = {"linear": chart.linear(values.min(), values.max(), most=most)}
+    if chart.allows_log_axis(values):
+        scales["log"] = chart.logarithmic(values.min(), values.max(), most=most)
+    ends = chart.finite([values[steps >= CLOSE_UP_START * curves.arm.steps] for curves, (steps, values) in counted])
     if len(ends) and 0 < ends.max() - ends.min() < CLOSE_UP_SHARE * (values.max() - values.min()):
-        scales["close-up"] = axes.linear(ends.min(), ends.max(), most=most)
+        scales["close-up"] = chart.linear(ends.min(), ends.max(), most=most)
     return scales
 
 
@@ -179,7 +148,7 @@ def outlying_arms(drawn: list[ArmCurves]) -> set[int]:
     by_arm = {
         index: values
         for index, curves in enumerate(drawn)
-        if len(values := charts.finite_values([values for _, values in _stable_curves(curves)]))
+        if len(values := chart.finite([values for _, values in _stable_curves(curves)]))
     }
     if len(by_arm) < 3:
         return set()
@@ -193,11 +162,6 @@ def _stable_curves(curves: ArmCurves) -> list[tuple[np.ndarray, np.ndarray]]:
     """The curves of the seeds that did not diverge, and their mean."""
     seeds = [points for seed, points in curves.seeds.items() if seed not in curves.arm.diverged and len(points[0])]
     return [*seeds, curves.mean] if seeds else []
-
-
-def default_scale(scales: dict[str, axes.Axis]) -> str:
-    """The scale that is visible first."""
-    return "close-up" if "close-up" in scales else "linear"
 
 
 def remarks(comparison: StudyResults, drawn: list[ArmCurves]) -> list[str]:
@@ -221,15 +185,6 @@ def remarks(comparison: StudyResults, drawn: list[ArmCurves]) -> list[str]:
     return sentences
 
 
-def clip_to_axis(values: np.ndarray, axis: axes.Axis) -> np.ndarray:
-    """Clip values to just outside the axis. On a logarithmic axis, values at or below zero become NaN."""
-    low, high = axis.low - (axis.high - axis.low), axis.high + (axis.high - axis.low)
-    if axis.log:
-        low, high = axis.low * (axis.low / axis.high), axis.high * (axis.high / axis.low)
-        values = np.where(values > 0, values, np.nan)
-    return np.clip(values, low, high)
-
-
 def divergence_points(curves: ArmCurves) -> list[tuple[float, float]]:
     """The last step and value of each diverged seed that can be drawn."""
     points = []
@@ -240,34 +195,11 @@ def divergence_points(curves: ArmCurves) -> list[tuple[float, float]]:
     return points
 
 
-def _seed_lines(index: int, curves: ArmCurves, x_axis: axes.Axis, y_axis: axes.Axis, frame: charts.Frame) -> str:
-    """SVG of the seeds of an arm; a cross ends a diverged seed."""
-    lines = dots = crosses = ""
-    for steps, values in curves.seeds.values():
-        line, isolated = charts.path_commands(steps, clip_to_axis(values, y_axis), x_axis, y_axis, frame)
-        lines, dots = lines + line, dots + isolated
-    for step, value in divergence_points(curves):
-        if not y_axis.log or value > 0:
-            x, y = frame.x(x_axis.fraction(step)), frame.y(min(1.0, max(0.0, y_axis.fraction(value))))
-            crosses += f"M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0 -7l-7 7"
-    colour = charts.LIGHT_COLOURS[curves.style.tone]
-    body = f'<path class="seeds" fill="none" stroke="{colour}" stroke-width="0.7" stroke-opacity="0.4" d="{lines}"/>'
-    if dots:
-        body += f'<path class="seeds" stroke="{colour}" stroke-width="3" stroke-linecap="round" d="{dots}"/>'
-    if crosses:
-        body += f'<path class="cross" fill="none" stroke="{colour}" stroke-width="1.6" d="{crosses}"/>'
-    return f'<g class="curve {curves.style.classes}" data-curve="{index}">{body}</g>'
-
-
-def _mean_line(index: int, curves: ArmCurves, x_axis: axes.Axis, y_axis: axes.Axis, frame: charts.Frame) -> str:
-    """SVG of the mean curve of an arm."""
-    steps, values = curves.mean
-    line, dots = charts.path_commands(steps, clip_to_axis(values, y_axis), x_axis, y_axis, frame)
-    colour = charts.LIGHT_COLOURS[curves.style.tone]
-    body = f'<path class="line" fill="none" stroke="{colour}" stroke-width="2" d="{line}"/>'
-    if dots:
-        body += f'<path class="dots" fill="none" stroke="{colour}" stroke-width="6" stroke-linecap="round" d="{dots}"/>'
-    return f'<g class="curve {curves.style.classes}" data-curve="{index}">{body}</g>'
+def _seeds(index: int, curves: ArmCurves) -> Series:
+    """The lines of the seeds of an arm; a cross ends a diverged seed."""
+    lines = [Line(*points, width=0.8, opacity=0.38) for points in curves.seeds.values()]
+    crosses = [Dots([step], [value], size=7, shape="cross", at_edge=True) for step, value in divergence_points(curves)]
+    return Series([*lines, *crosses], tone=curves.style.tone, curve=index)
 
 
 def _last(curves: ArmCurves) -> str:

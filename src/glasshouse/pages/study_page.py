@@ -8,23 +8,23 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from glasshouse import formatting
 from glasshouse.pages import (
+    figures,
     study_checks,
     study_curves,
     study_differences,
     study_sweep,
     study_tables,
     study_text,
+    svg_chart,
     template,
 )
-from glasshouse.pages.study_figure import draw
 from glasshouse.results.study import Arm, StudyResults
 from glasshouse.verdicts.verdict import NO_DIFFERENCE, UNDECIDED
-
-__all__ = ["Arm", "StudyResults", "draw", "render"]
 
 STYLES = ("page.css", "study.css")
 SCRIPTS = ("page.js", "charts.js")
@@ -36,7 +36,7 @@ def render(comparison: StudyResults, runs: RunPaths | None = None) -> str:
 
     `runs` are linked from the page: arm -> seed -> path of the run from the study's folder, and address of its page.
     """
-    rows = study_text.rows(comparison)
+    rows = study_tables.rows(comparison)
     different_costs, shared_costs = study_tables.costs(rows)
     return template.fill(
         "study.html",
@@ -49,17 +49,17 @@ def render(comparison: StudyResults, runs: RunPaths | None = None) -> str:
         headline=headline(comparison),
         verdicts=[_verdict(arm, comparison.first_arm) for arm in comparison.arms],
         level=formatting.percent(1 - comparison.rule.alpha),
-        differences=study_differences.differences(comparison),
+        differences=svg_chart.draw(study_differences.differences(comparison)),
         difference_remarks=study_differences.remarks(comparison),
         curve=study_text.curve_name(comparison),
         curves=study_curves.panel(comparison),
         training=study_curves.training_panel(comparison),
         rows=[(row, style.classes) for row, (_, style) in zip(rows, _styled(comparison), strict=True)],
-        columns=study_text.COLUMNS,
+        columns=study_tables.COLUMNS,
         costs=different_costs,
-        cost_names=study_tables.COSTS,
-        shared=study_tables.shared_costs(shared_costs),
+        shared=shared_costs,
         sweep=study_sweep.sweep(comparison),
+        draw=svg_chart.draw,
         method=method(comparison),
         created=_time(comparison.created),
         registration=study_checks.registration(comparison),
@@ -76,6 +76,16 @@ def render(comparison: StudyResults, runs: RunPaths | None = None) -> str:
         tables=(("LaTeX", study_tables.latex(comparison)), ("Markdown", study_tables.markdown(comparison))),
         symbols=study_text.SYMBOLS,
     )
+
+
+def draw(comparison: StudyResults, path: Path) -> None:
+    """The figure as an image file: differences on the left, every seed's curve on the right."""
+    panel = study_curves.panel(comparison)
+    heading = (
+        f"{study_text.curve_name(comparison)} by {panel.heading}" if panel.heading else study_text.curve_name(comparison)
+    )
+    charts = {"": study_differences.differences(comparison), heading: panel.chart}
+    figures.draw(charts, path, 11.0, max(4.0, 1.5 + 0.42 * len(comparison.arms)))
 
 
 def progress(comparison: StudyResults) -> str:

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.pages import axes, charts, study_text
-from glasshouse.pages.curve_thinning import LARGEST_DRAWABLE
+from glasshouse.pages import chart, study_tables, study_text
+from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, Series, Text
+from glasshouse.pages.line_charts import LARGEST_DRAWABLE
 from glasshouse.results.study import Arm, StudyResults
 
 # A line chart needs at least this many values of its field.
@@ -49,7 +49,7 @@ class Grid:
 class Sweep:
     """The charts of a sweep: lines, or a grid."""
 
-    lines: list[tuple[str, str]]  # (field, drawing)
+    lines: list[tuple[str, Chart]]  # (field, chart)
     grid: Grid | None
     best: str  # the best arm with its mean, as text
     several_fields: bool  # whether more than one field was swept
@@ -67,8 +67,8 @@ def sweep(comparison: StudyResults) -> Sweep | None:
     several_fields = len(swept) > 1
     if best is None or best.summary is None:
         return Sweep(lines, grid, "", several_fields)
-    row = study_text.rows(comparison)[comparison.arms.index(best)]
-    text = f"{best.name}: {row.mean}" + (f" ({row.mean_interval})" if row.mean_interval else "")
+    row = study_tables.rows(comparison)[comparison.arms.index(best)]
+    text = f"{best.name}: {row.cells['mean'].full}"
     return Sweep(lines, grid, text, several_fields)
 
 
@@ -124,61 +124,44 @@ def log_spaced(numbers: tuple[float, ...]) -> bool:
     return bool(unevenness[1] < unevenness[0])
 
 
-def line_chart(comparison: StudyResults, field: Field, width: int = 460, height: int = 290) -> str:
-    """Draw the metric over one field.
+def line_chart(comparison: StudyResults, field: Field) -> Chart:
+    """The metric over one field.
 
     If it is the only swept field, dots are seeds and the line joins their means. If other fields vary too, dots are the
     means of arms and the line joins the best mean at each value.
     """
     assert field.numbers is not None
     only_field = len(fields(comparison)) == 1
-    columns = [
-        (number, _column(comparison, field.name, value, only_field))
-        for number, value in zip(field.numbers, field.values, strict=True)
-    ]
-    values = charts.finite_values([np.array([*column.dots, *column.estimate]) for _, column in columns])
+    columns = [_column(comparison, field.name, value, only_field) for value in field.values]
+    values = chart.finite(np.array([*column.dots, *column.estimate]) for column in columns)
     if not len(values):
-        return (
-            f'<svg class="chart" viewBox="0 0 {width} 90" role="img" aria-label="nothing to draw">'
-            f'<text class="empty" x="{width / 2}" y="48" text-anchor="middle">no seed has finished</text></svg>'
-        )
-    log = charts.allows_log_scale(values) and values.max() > 20 * values.min()
-    y_axis = (axes.logarithmic if log else axes.linear)(values.min(), values.max())
-    numbers = field.numbers
-    x_axis = axes.logarithmic(numbers[0], numbers[-1]) if log_spaced(numbers) else _plain_axis(numbers[0], numbers[-1])
-    left = max(30, 7.2 * max(len(formatting.short_number(tick)) for tick in y_axis.ticks) + 12) if y_axis.ticks else 40
-    frame = charts.Frame(left=left, top=24, right=width - 10, bottom=height - 48)
-    body = charts.draw_value_axis(y_axis, frame) + _field_axis(field, x_axis, frame)
-    accent = charts.LIGHT_COLOURS["accent"]
-    path = dots = bars = ""
-    for number, column in columns:
-        x = frame.x(x_axis.fraction(number))
+        return Chart("no seed has finished")
+    log = chart.allows_log_axis(values) and values.max() > 20 * values.min()
+    y_axis = (chart.logarithmic if log else chart.linear)(values.min(), values.max())
+    x_axis = _field_axis(field.numbers)
+    dots: list[tuple[float, float]] = []
+    bars: list[Mark] = []
+    texts = []
+    for number, column in zip(field.numbers, columns, strict=True):
+        place = x_axis.fraction(number)
         for index, value in enumerate(column.dots):
             # Seeds are drawn to the right of the interval, so that neither hides the other.
-            dot_x = x + 6 + (index * 0.618034) % 1 * 7 if only_field else x
-            dots += f"M{dot_x:.1f} {frame.y(y_axis.fraction(value)):.1f}h0"
-        if column.estimate:
-            y = frame.y(y_axis.fraction(column.estimate[0]))
-            path += f"{'L' if path else 'M'}{x:.1f} {y:.1f}"
+            beside = 0.016 + (index * 0.618034) % 1 * 0.018 if only_field else 0
+            dots.append((x_axis.value(place + beside), value))
         if len(column.estimate) == 3:
-            low, high = (frame.y(y_axis.fraction(edge)) for edge in column.estimate[1:])
-            bars += f"M{x - 3:.1f} {low:.1f}h6m-3 0V{high:.1f}m-3 0h6"
+            bars.append(Interval(number, *column.estimate[1:]))
         if column.diverged:
-            body += f'<text class="lost" x="{x:.1f}" y="{frame.top - 8:.1f}" text-anchor="middle">✗{column.diverged}</text>'
-    body += (
-        f'<g class="curve accent"><path class="seeds" stroke="{accent}" stroke-width="4" stroke-linecap="round" d="{dots}"/>'
-        f'<path class="interval" fill="none" stroke="{accent}" d="{bars}"/>'
-        f'<path class="line" fill="none" stroke="{accent}" stroke-width="2" d="{path}"/></g>'
-    )
+            texts.append(Text(f"✗{column.diverged}", place, 1, up=12, tone="worse"))
+    means = [(number, column.estimate[0]) for number, column in zip(field.numbers, columns, strict=True) if column.estimate]
+    series = [
+        Series([Dots(*zip(*dots, strict=True), size=4.4, opacity=0.4), *bars, Line(*zip(*means, strict=True), width=2)])
+    ]
     best = best_arm(comparison)
     if best and best.summary and field.name in best.changes:
-        number = _number(best.changes[field.name])
-        x, y = frame.x(x_axis.fraction(number)), frame.y(y_axis.fraction(best.summary.mean))
-        body += (
-            f'<circle class="best" fill="none" stroke="#18221d" cx="{x:.1f}" cy="{y:.1f}" r="8"><title>best</title></circle>'
-        )
-    label = escape(f"{comparison.metric} against {field.name}")
-    return f'<svg class="chart sweep" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{body}</svg>'
+        value = _number(best.changes[field.name])
+        series.append(Series([Dots([value], [best.summary.mean], size=16, shape="ring")], tone="ink", about="best"))
+    title = f"{comparison.metric} against {field.name}"
+    return Chart(title, x_axis, {"linear": y_axis}, series, texts, field.name, height=290, above=14)
 
 
 @dataclass(frozen=True)
@@ -215,7 +198,7 @@ def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
     pairs = [(row, column) for row in down.values for column in across.values]
     if sum(pair in arms for pair in pairs) < len(pairs) / 2:
         return None
-    texts = dict(zip((arm.name for arm in comparison.arms), study_text.rows(comparison), strict=True))
+    texts = dict(zip((arm.name for arm in comparison.arms), study_tables.rows(comparison), strict=True))
     means = [arm.summary.mean for arm in comparison.arms if arm.summary and math.isfinite(arm.summary.mean)]
     best = best_arm(comparison)
 
@@ -225,10 +208,10 @@ def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
         row = texts[arm.name]
         if arm.summary is None:
             return GridCell("✗" if arm.diverged else formatting.MISSING, "; ".join([arm.name, *row.notes]), 0, False)
-        mean = f"{row.mean} ({row.mean_interval})" if row.mean_interval else row.mean
+        mean, seeds = row.cells["mean"], row.cells["seeds"].text
         shade = _shade(arm.summary.mean, means, comparison.higher_is_better)
-        text = row.mean + (f" ✗{len(arm.diverged)}" if arm.diverged else "")
-        return GridCell(text, "; ".join([f"{arm.name}: {mean}, seeds: {row.seeds}", *row.notes]), shade, arm is best)
+        text = mean.text + (f" ✗{len(arm.diverged)}" if arm.diverged else "")
+        return GridCell(text, "; ".join([f"{arm.name}: {mean.full}, seeds: {seeds}", *row.notes]), shade, arm is best)
 
     rows = [(row, [cell(arms.get((row, column))) for column in across.values]) for row in down.values]
     return Grid(down, across, rows)
@@ -264,22 +247,10 @@ def _number(value: str) -> float:
     return number if abs(number) <= LARGEST_DRAWABLE else math.nan
 
 
-def _plain_axis(low: float, high: float) -> axes.Axis:
+def _field_axis(numbers: tuple[float, ...]) -> Axis:
+    """An axis whose ticks are the swept values."""
+    low, high = numbers[0], numbers[-1]
+    if log_spaced(numbers):
+        return replace(chart.logarithmic(low, high), ticks=numbers)
     padding = 0.05 * (high - low)
-    return axes.Axis(low - padding, high + padding, ())
-
-
-def _field_axis(field: Field, axis: axes.Axis, frame: charts.Frame) -> str:
-    """SVG of the x axis with the swept values as labels; a label that would overlap the one before it is left out."""
-    assert field.numbers is not None
-    body = f'<path class="axis" stroke="#b9c4bd" fill="none" d="M{frame.left:.1f} {frame.bottom:.1f}H{frame.right:.1f}"/>'
-    occupied = -math.inf
-    for number in field.numbers:
-        x, label = frame.x(axis.fraction(number)), formatting.short_number(number)
-        body += f'<path class="axis" stroke="#b9c4bd" d="M{x:.1f} {frame.bottom:.1f}v4"/>'
-        half = 3.4 * len(label) + 4
-        if x - half >= occupied:
-            body += f'<text x="{x:.1f}" y="{frame.bottom + 18:.1f}" text-anchor="middle">{label}</text>'
-            occupied = x + half
-    middle = (frame.left + frame.right) / 2
-    return body + f'<text x="{middle:.1f}" y="{frame.bottom + 38:.1f}" text-anchor="middle">{escape(field.name)}</text>'
+    return Axis(low - padding, high + padding, numbers)

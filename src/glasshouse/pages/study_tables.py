@@ -1,30 +1,112 @@
-"""A study as a table for a paper, in Markdown or in LaTeX with the packages booktabs and graphicx. Knows no HTML."""
+"""The table of a study: its columns, and their writers in Markdown and in LaTeX. Page and terminal read the columns too."""
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glasshouse import formatting
 from glasshouse.pages import latex_text, study_text
-from glasshouse.results.study import StudyResults
+from glasshouse.results.study import Arm, StudyResults
+from glasshouse.verdicts.verdict import Difference, Summary
 
-# Cost -> column title.
-COSTS = {
-    "parameters": "parameters",
-    "steps": "steps",
-    "tokens": "tokens",
-    "FLOPs": "FLOPs",
-    "time": "training time",
-    "memory": "memory",
-}
 # A first column with more characters is wrapped, so that the table fits the width of a LaTeX page.
 WIDEST = 16
 # The same phrase of the caption as plain text and in LaTeX.
 TEST = "p is from a paired t-test, adjusted for skewness"
 TEST_IN_LATEX = "$p$ is from a paired $t$-test, adjusted for skewness"
-# Words after a shared cost whose number already has a unit; the others take their column title.
-UNIT_PHRASES = {"memory": "of memory"}
 MARKDOWN = re.compile(r"([\\`*_{}\[\]|#~])")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number as text, with its interval beside it, and with half its interval where space is short."""
+
+    text: str = formatting.MISSING
+    interval: str = ""  # "4.51 to 4.55"
+    half_interval: str = ""  # "4.53 ± 0.02"
+
+    @property
+    def short(self) -> str:
+        return self.half_interval or self.text
+
+    @property
+    def full(self) -> str:
+        return f"{self.text} ({self.interval})" if self.interval else self.text
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table: its title, what its cells hold, and a subtitle for the page."""
+
+    title: str
+    cells: Callable[[Sequence[Arm]], list[Cell]]
+    subtitle: str = ""
+    phrase: str = ""  # after a number in a sentence, where it is not the title
+
+
+def _estimates(estimates: Sequence[Summary | Difference | None], signed: bool = False) -> list[Cell]:
+    """Means with their intervals, all with the same number of decimals."""
+    places = formatting.decimals([(found.low, found.high) for found in estimates if found])
+    return [_estimate(found, places, signed) if found else Cell() for found in estimates]
+
+
+def _estimate(found: Summary | Difference, places: int | None, signed: bool) -> Cell:
+    mean = formatting.number(found.mean, places, signed)
+    # The interval of a skewed sample is longer on one side.
+    half = max(found.high - found.mean, found.mean - found.low)
+    half_interval = f"{mean} ± {formatting.number(half, places)}" if half > 0 else ""
+    return Cell(mean, formatting.interval(found.low, found.high, places, signed), half_interval)
+
+
+def _seeds(arm: Arm) -> Cell:
+    finished = sum(math.isfinite(value) for value in arm.values.values())
+    return Cell(str(finished) if finished == len(arm.seeds) else f"{finished} of {len(arm.seeds)}")
+
+
+def _of_each(cell: Callable[[Arm], Cell]) -> Callable[[Sequence[Arm]], list[Cell]]:
+    return lambda arms: list(map(cell, arms))
+
+
+def _of_difference(text: Callable[[Difference], str]) -> Callable[[Sequence[Arm]], list[Cell]]:
+    return _of_each(lambda arm: Cell(text(arm.difference)) if arm.difference else Cell())
+
+
+def _cost(amount: Callable[[Arm], float], text: Callable[[float], str]) -> Callable[[Sequence[Arm]], list[Cell]]:
+    """A cost, or a dash if it was not measured."""
+    return _of_each(lambda arm: Cell(text(amount(arm))) if math.isfinite(amount(arm)) and amount(arm) > 0 else Cell())
+
+
+# The terminal, the page, Markdown and LaTeX read these lists; a column is added here and nowhere else.
+COLUMNS = (
+    Column("seeds", _of_each(_seeds)),
+    Column("mean", lambda arms: _estimates([arm.summary for arm in arms]), "{level} interval"),
+    Column("difference", lambda arms: _estimates([arm.difference for arm in arms], signed=True), "{level} interval"),
+    Column("p", _of_difference(lambda difference: formatting.p_value(difference.adjusted_p)), "Holm"),
+    Column("effect", _of_difference(lambda difference: formatting.number(difference.effect, 2, signed=True)), "Hedges"),
+)
+TIME = Column("training time", _cost(lambda arm: arm.seconds, formatting.duration))
+COSTS = (
+    Column("parameters", _cost(lambda arm: arm.parameters, formatting.count)),
+    Column("steps", _cost(lambda arm: arm.steps, "{:,.0f}".format)),
+    Column("tokens", _cost(lambda arm: arm.tokens, formatting.count)),
+    Column("FLOPs", _cost(lambda arm: arm.flops, lambda flops: formatting.flops(flops).removesuffix("FLOP").strip())),
+    TIME,
+    Column("memory", _cost(lambda arm: arm.memory, formatting.size), phrase="of memory"),
+)
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """An arm as a row: `label` is its name without the parts that all names share; `cells` are by the title of a column."""
+
+    label: str
+    cells: dict[str, Cell]
+    verdict: str
+    notes: tuple[str, ...]
+
+    def texts(self, columns: Sequence[Column]) -> list[str]:
+        return [self.cells[column.title].text for column in columns]
 
 
 @dataclass(frozen=True)
@@ -37,22 +119,39 @@ class Table:
     notes: tuple[str, ...]
 
 
+def rows(comparison: StudyResults) -> list[ArmRow]:
+    """A row for each arm, in order."""
+    columns = {column.title: column.cells(comparison.arms) for column in (*COLUMNS, *COSTS)}
+    return [
+        ArmRow(
+            label,
+            {title: cells[index] for title, cells in columns.items()},
+            arm.difference.word if arm.difference else "",
+            study_text.notes(arm),
+        )
+        for index, (arm, label) in enumerate(zip(comparison.arms, study_text.marked_labels(comparison), strict=True))
+    ]
+
+
 def table(comparison: StudyResults) -> Table:
     """The results and the costs that differ. A cost that is the same for every arm moves into the caption."""
-    rows = study_text.rows(comparison)
-    different, same = costs(rows)
+    arm_rows = rows(comparison)
+    different, same = costs(arm_rows)
     first = comparison.first_arm.name if comparison.arms else "the first arm"
     level = formatting.percent(1 - comparison.rule.alpha)
-    heading = study_text.labels(comparison)[0] or "arm"
-    titles = (f"{column.title} ({level} interval)" if column.interval else column.title for column in study_text.COLUMNS)
+    subtitles = (column.subtitle.format(level=level) for column in COLUMNS)
+    titles = [
+        f"{column.title} ({subtitle})" if "interval" in subtitle else column.title
+        for column, subtitle in zip(COLUMNS, subtitles, strict=True)
+    ]
     cells = tuple(
         (
             row.label,
-            *(_with_interval(column, row) for column in study_text.COLUMNS),
+            *(row.cells[column.title].full for column in COLUMNS),
             row.verdict or formatting.MISSING,
-            *(row.costs[name] for name in different),
+            *row.texts(different),
         )
-        for row in rows
+        for row in arm_rows
     )
     better = "higher" if comparison.higher_is_better else "lower"
     recipe = f" of {comparison.recipe}" if comparison.recipe else ""
@@ -73,37 +172,34 @@ def table(comparison: StudyResults) -> Table:
     if comparison.status != "done":
         caption.append(f"Not final: {done} of {planned} runs are done.")
     if same:
-        caption.append(f"The same for every arm, per run: {shared_costs(same)}.")
-    pairs = zip(comparison.arms, rows, strict=True)
+        caption.append(f"The same for every arm, per run: {same}.")
+    pairs = zip(comparison.arms, arm_rows, strict=True)
     notes = tuple(f"{arm.name}: {'; '.join(row.notes)}" for arm, row in pairs if row.notes)
-    header = (heading, *titles, "verdict", *(COSTS[name] for name in different))
+    heading = study_text.labels(comparison)[0] or "arm"
+    header = (heading, *titles, "verdict", *(column.title for column in different))
     return Table(header, cells, " ".join(caption), notes)
 
 
-def costs(rows: list[study_text.ArmRow]) -> tuple[list[str], dict[str, str]]:
-    """The costs that differ between arms, and the value of each cost that is the same. Unknown costs are left out.
+def costs(arm_rows: Sequence[ArmRow]) -> tuple[list[Column], str]:
+    """The costs that differ between arms, and a phrase of those that are the same. Unknown costs are left out.
 
     The time always has a column: it is measured, and a study that was killed and continued has the same table otherwise.
     """
-    columns = {name: {row.costs[name] for row in rows} for name in COSTS}
-    known = {name: values for name, values in columns.items() if values - {formatting.MISSING}}
-    same = {name: next(iter(values)) for name, values in known.items() if len(values) == 1 and name != "time"}
-    return [name for name in known if name not in same], same
-
-
-def shared_costs(same: dict[str, str]) -> str:
-    """Shared costs as a phrase: "3,000 steps, 12.3 M tokens and 412 MB of memory"."""
-    return formatting.join_with_and(f"{value} {UNIT_PHRASES.get(name, COSTS[name])}" for name, value in same.items())
+    different, same = [], []
+    for column in COSTS:
+        texts = {row.cells[column.title].text for row in arm_rows}
+        if len(texts) == 1 and column is not TIME and texts != {formatting.MISSING}:
+            same.append(f"{texts.pop()} {column.phrase or column.title}")
+        elif texts - {formatting.MISSING}:
+            different.append(column)
+    return different, formatting.join_with_and(same)
 
 
 def markdown(comparison: StudyResults) -> str:
     """The table in Markdown, with its caption above and its notes below."""
     content = table(comparison)
-    rows = [content.header, tuple(":--" if column == 0 else "--:" for column in range(len(content.header))), *content.rows]
-    lines = [_markdown_text(content.caption), ""]
-    for index, row in enumerate(rows):
-        cells = row if index == 1 else tuple(map(_markdown_text, row))
-        lines.append(f"| {' | '.join(cells)} |")
+    header, *body = [f"| {' | '.join(map(_markdown_text, row))} |" for row in (content.header, *content.rows)]
+    lines = [_markdown_text(content.caption), "", header, f"| :--{' | --:' * (len(content.header) - 1)} |", *body]
     if content.notes:
         lines += ["", *(f"- {_markdown_text(note)}" for note in content.notes)]
     return "\n".join(lines) + "\n"
@@ -117,19 +213,19 @@ def latex(comparison: StudyResults) -> str:
     """
     content = table(comparison)
     results = [
-        (row.label, *(column.short_cell(row) for column in study_text.COLUMNS), row.verdict or formatting.MISSING)
-        for row in study_text.rows(comparison)
+        (row.label, *(row.cells[column.title].short for column in COLUMNS), row.verdict or formatting.MISSING)
+        for row in rows(comparison)
     ]
-    header = (content.header[0], *(column.title for column in study_text.COLUMNS), "verdict")
+    header = (content.header[0], *(column.title for column in COLUMNS), "verdict")
     level = formatting.percent(1 - comparison.rule.alpha)
     has_intervals = any("±" in cell for row in results for cell in row[1:])
     legend = [f"± is half the {level} interval, the longer half if they differ."] if has_intervals else []
     caption = latex_text.escape(" ".join([content.caption, *legend, *map(_sentence, content.notes)]))
     label = re.sub("[^A-Za-z0-9]+", "-", comparison.name).strip("-") or "study"
-    tables = [(caption.replace(TEST, TEST_IN_LATEX), label, _tabular(header, results, "r" * len(study_text.COLUMNS) + "l"))]
+    tables = [(caption.replace(TEST, TEST_IN_LATEX), label, _tabular(header, results, "r" * len(COLUMNS) + "l"))]
     if cost_titles := content.header[len(header) :]:
-        rows = [(row[0], *row[len(header) :]) for row in content.rows]
-        body = _tabular((content.header[0], *cost_titles), rows, "r" * len(cost_titles))
+        amounts = [(row[0], *row[len(header) :]) for row in content.rows]
+        body = _tabular((content.header[0], *cost_titles), amounts, "r" * len(cost_titles))
         tables.append((f"Cost of one run of each arm in table~\\ref{{tab:{label}}}.", f"{label}-costs", body))
     lines = [line for parts in tables for line in _float(*parts)]
     return "\n".join(["% needs \\usepackage{booktabs,graphicx}", *lines]) + "\n"
@@ -166,11 +262,6 @@ def _tabular(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], columns: 
         "\\end{tabular}}%",
         "\\ifdim\\wd0>\\linewidth\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi",
     ]
-
-
-def _with_interval(column: study_text.ResultColumn, row: study_text.ArmRow) -> str:
-    interval = column.interval(row) if column.interval else ""
-    return f"{column.cell(row)} ({interval})" if interval else column.cell(row)
 
 
 def _sentence(note: str) -> str:

@@ -1,113 +1,23 @@
-"""A study as text: sentences that describe it, and a row of formatted numbers for each arm. Knows no HTML or LaTeX."""
+"""A study as text: sentences that describe it, and names of its arms. Knows no HTML or LaTeX."""
 
 import math
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 
-from glasshouse import formatting
-from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number, p_value
+from glasshouse.formatting import join_with_and, number
 from glasshouse.results.study import Arm, StudyResults
-from glasshouse.verdicts.verdict import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, Difference, Summary
+from glasshouse.verdicts.verdict import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, Difference
 
 # A symbol for each verdict, so that no reader depends on colour.
 SYMBOLS = {BETTER: "✓", WORSE: "✗", NO_DIFFERENCE: "=", UNDECIDED: "?"}
 
 
-@dataclass(frozen=True)
-class ArmRow:
-    """An arm as a row of a table. A missing number is a dash."""
-
-    label: str  # the arm's name without the parts that all names share
-    seeds: str
-    mean: str
-    mean_interval: str  # "4.51 to 4.55"
-    mean_half_interval: str  # "4.53 ± 0.02"
-    difference: str
-    difference_interval: str
-    difference_half_interval: str
-    p: str
-    effect: str
-    verdict: str
-    costs: dict[str, str]  # "parameters", "steps", "tokens", "FLOPs", "time", "memory"
-    notes: tuple[str, ...]
+def notes(arm: Arm) -> tuple[str, ...]:
+    """Remarks on an arm: diverged seeds, a seed that decides, and changes that matching made."""
+    warning = fragility(arm.difference)
+    return (*_divergence(arm), *([warning] if warning else []), *arm.notes)
 
 
-@dataclass(frozen=True)
-class ResultColumn:
-    """A column of the results table, after the name of the arm. The fields of `ArmRow` hold its cells."""
-
-    title: str
-    subtitle: str  # on the page, below the title
-    cell: Callable[[ArmRow], str]
-    interval: Callable[[ArmRow], str] | None = None
-    half_interval: Callable[[ArmRow], str] | None = None  # the cell with the longer half of its interval, if space is short
-
-    def short_cell(self, row: ArmRow) -> str:
-        return (self.half_interval or self.cell)(row)
-
-
-# The terminal, the page, Markdown and LaTeX read this list. The verdict and the costs follow.
-COLUMNS = (
-    ResultColumn("seeds", "", lambda row: row.seeds),
-    ResultColumn(
-        "mean", "{level} interval", lambda row: row.mean, lambda row: row.mean_interval, lambda row: row.mean_half_interval
-    ),
-    ResultColumn(
-        "difference",
-        "{level} interval",
-        lambda row: row.difference,
-        lambda row: row.difference_interval,
-        lambda row: row.difference_half_interval,
-    ),
-    ResultColumn("p", "Holm", lambda row: row.p),
-    ResultColumn("effect", "Hedges", lambda row: row.effect),
-)
-
-
-def rows(comparison: StudyResults) -> list[ArmRow]:
-    """A row for each arm, in order. All means have the same number of decimals, and so have all differences."""
-    summaries = [arm.summary for arm in comparison.arms if arm.summary]
-    differences = [arm.difference for arm in comparison.arms if arm.difference]
-    mean_places = decimals([(summary.low, summary.high) for summary in summaries])
-    difference_places = decimals([(difference.low, difference.high) for difference in differences])
-    shown = marked_labels(comparison)
-    return [_row(arm, label, mean_places, difference_places) for arm, label in zip(comparison.arms, shown, strict=True)]
-
-
-def _row(arm: Arm, label: str, mean_places: int | None, difference_places: int | None) -> ArmRow:
-    finished = sum(math.isfinite(value) for value in arm.values.values())
-    summary, difference = arm.summary, arm.difference
-    return ArmRow(
-        label=label,
-        seeds=str(finished) if finished == len(arm.seeds) else f"{finished} of {len(arm.seeds)}",
-        mean=number(summary.mean, mean_places) if summary else MISSING,
-        mean_interval=interval(summary.low, summary.high, mean_places) if summary else "",
-        mean_half_interval=_with_half_interval(summary, mean_places),
-        difference=number(difference.mean, difference_places, signed=True) if difference else MISSING,
-        difference_interval=interval(difference.low, difference.high, difference_places, signed=True) if difference else "",
-        difference_half_interval=_with_half_interval(difference, difference_places, signed=True),
-        p=p_value(difference.adjusted_p) if difference else MISSING,
-        effect=number(difference.effect, 2, signed=True) if difference else MISSING,
-        verdict=difference.word if difference else "",
-        costs={
-            "parameters": _cost(arm.parameters, formatting.count),
-            "steps": _cost(arm.steps, lambda steps: f"{steps:,.0f}"),
-            "tokens": _cost(arm.tokens, formatting.count),
-            "FLOPs": _cost(arm.flops, lambda flops: formatting.flops(flops).removesuffix("FLOP").strip()),
-            "time": _cost(arm.seconds, formatting.duration),
-            "memory": _cost(arm.memory, formatting.size),
-        },
-        notes=(*_divergence_note(arm), *_fragility_note(arm), *arm.notes),
-    )
-
-
-def _cost(amount: float, format_amount: Callable[[float], str]) -> str:
-    """A formatted cost, or a dash if it was not measured."""
-    return format_amount(amount) if math.isfinite(amount) and amount > 0 else MISSING
-
-
-def _divergence_note(arm: Arm) -> tuple[str, ...]:
+def _divergence(arm: Arm) -> tuple[str, ...]:
     if not arm.diverged:
         return ()
     if len(arm.diverged) == 1:
@@ -115,11 +25,6 @@ def _divergence_note(arm: Arm) -> tuple[str, ...]:
     if set(arm.diverged) == set(arm.seeds):
         return (f"every seed diverged ({join_with_and(arm.diverged)})",)
     return (f"seeds {join_with_and(arm.diverged)} diverged",)
-
-
-def _fragility_note(arm: Arm) -> tuple[str, ...]:
-    warning = fragility(arm.difference)
-    return (warning,) if warning else ()
 
 
 def fragility(difference: Difference | None) -> str:
@@ -274,12 +179,3 @@ def short_names(names: list[str], most: int) -> list[str]:
 
 def _truncate(name: str, most: int) -> str:
     return name if len(name) <= most else name[: max(1, most - 1)] + "…"
-
-
-def _with_half_interval(estimate: Summary | Difference | None, places: int | None, signed: bool = False) -> str:
-    if estimate is None:
-        return MISSING
-    mean = number(estimate.mean, places, signed)
-    # The interval of a skewed sample is longer on one side.
-    half = max(estimate.high - estimate.mean, estimate.mean - estimate.low)
-    return f"{mean} ± {number(half, places)}" if half > 0 else mean

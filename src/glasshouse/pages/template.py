@@ -1,14 +1,21 @@
 """Fills the HTML templates. Values are escaped; style sheets and scripts are inlined, so that a page is one file."""
 
+from __future__ import annotations
+
+import base64
+import io
 from collections.abc import Sequence
 from functools import cache
 from html.parser import HTMLParser
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 
-from glasshouse.pages import glossary
+from glasshouse.pages import colours, glossary
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 # A page with fewer sections needs no list of contents.
 FEWEST_SECTIONS = 4
@@ -16,7 +23,10 @@ FEWEST_SECTIONS = 4
 
 def fill(name: str, styles: Sequence[str] = ("page.css",), scripts: Sequence[str] = (), **values: Any) -> str:
     """Render the template `name`; `style` and `script` in it hold the text of these files."""
-    inline = {"style": "\n".join(map(_read, styles)), "script": "\n".join(map(_read, scripts))}
+    inline = {
+        "style": "\n".join([colours.variables(), *map(_read, styles)]) if styles else "",
+        "script": "\n".join(map(_read, scripts)),
+    }
     return writable(_environment().get_template(name).render(**inline, **values))
 
 
@@ -37,6 +47,18 @@ def _environment() -> jinja2.Environment:
 def writable(text: str) -> str:
     """Replace characters that a file or a parser cannot hold: lone surrogates (not valid UTF-8) and NUL."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+def data_url(content: bytes, kind: str) -> str:
+    """A file as a data: URL; `kind` is its media type."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def image_url(image: Image) -> str:
+    """A picture as a data: URL."""
+    file = io.BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return data_url(file.getvalue(), "image/png")
 
 
 def _read(name: str) -> str:

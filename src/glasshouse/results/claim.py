@@ -133,10 +133,6 @@ class Finding:
     parts: tuple[PartResult, ...]
     by_setting: tuple[tuple[str, str], ...] = ()  # (setting, verdict) if the claim is judged under several settings
 
-    def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise ValueError(f"verdict={self.verdict!r} is not one of: {', '.join(VERDICTS)}")
-
 
 @dataclass(frozen=True)
 class Trial:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from glasshouse.metrics.label_counts import LabelCounts
-from glasshouse.specs.errors import GlasshouseError
 
 
 @dataclass(frozen=True)
@@ -38,15 +37,6 @@ class AttentionMap:
     weights: np.ndarray
     sources: tuple[str, ...] | None = None  # None for self-attention
 
-    def __post_init__(self) -> None:
-        shape, queries, keys = np.shape(self.weights), len(self.tokens), len(self.keys)
-        if len(shape) != 4 or 0 in shape or shape[2:] != (queries, keys):
-            tokens = f"{queries} tokens" if self.sources is None else f"{queries} tokens and {keys} source tokens"
-            raise GlasshouseError(
-                f"attention weights have shape {shape}, but {tokens} need the shape (layers, heads, {queries}, {keys}); "
-                "pass weights and tokens of the same sentences"
-            )
-
     @property
     def keys(self) -> tuple[str, ...]:
         """The tokens of the keys."""
@@ -67,13 +57,6 @@ class Curve:
     number_format: str = ""
     most: float = math.inf
 
-    def __post_init__(self) -> None:
-        if len(self.steps) != len(self.values):
-            raise GlasshouseError(
-                f"curve {self.name!r} has {len(self.steps)} steps and {len(self.values)} values; "
-                "pass one step for each value"
-            )
-
 
 @dataclass(frozen=True)
 class PlannedCost:
@@ -92,13 +75,6 @@ class Confusion:
     labels: tuple[str, ...]
     counts: np.ndarray
     where: str
-
-    def __post_init__(self) -> None:
-        if np.shape(self.counts) != (len(self.labels), len(self.labels)):
-            raise GlasshouseError(
-                f"a confusion matrix of shape {np.shape(self.counts)} does not fit {len(self.labels)} labels; "
-                "pass one row and one column for each label"
-            )
 
 
 @dataclass(frozen=True)
@@ -150,12 +126,6 @@ class Regression:
     predictions: np.ndarray
     where: str
     largest_errors: tuple[PredictedNumber, ...] = ()
-
-    def __post_init__(self) -> None:
-        if np.shape(self.truth) != np.shape(self.predictions):
-            raise GlasshouseError(
-                f"{np.size(self.truth)} true numbers do not fit {np.size(self.predictions)} predictions; pass one of each"
-            )
 
 
 @dataclass(frozen=True)
