@@ -9,7 +9,7 @@ import pytest
 from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import (
     attention_page,
-    claims_page,
+    claim_pages,
     debate_page,
     explorer_page,
     grid_page,
@@ -54,7 +54,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "report": lambda: report_page.render(example_report.report()),
     "study": lambda: study_page.render(example_study.checked()),
     "sweep": lambda: study_page.render(example_study.sweep()),
-    "claims": lambda: claims_page.render(example_claims.example_cases(), GROUPS),
+    "claims": lambda: claim_pages.render(example_claims.example_cases(), GROUPS),
     "attention": lambda: attention_page.render(example_report.attention(), "a run"),
     "explorer": lambda: explorer_page.render(example_exploration.exploration()),
     "debate": lambda: debate_page.render(test_debate_page.content("a topic")),

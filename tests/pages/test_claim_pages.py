@@ -1,10 +1,13 @@
-"""The Markdown pages of claims: the index by groups and the page of each claim."""
+"""The pages of claims: all in one HTML page, and in Markdown the index by groups and the page of each claim."""
 
 import re
 
+import glasshouse
 from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claim_pages
+from glasshouse.specs.errors import GlasshouseError
 from tests.pages.example_claims import example_cases
+from tests.refusals import refused
 
 
 def test_the_index_lists_every_claim_with_its_answer():
@@ -39,3 +42,21 @@ def test_a_page_tells_what_was_asserted_done_found_and_what_would_change_it():
     assert "No data; run: glasshouse claim two." in pages["two.md"]
     linked = {name for page in pages.values() for name in re.findall(r"\((pictures/[^)]*)\)", page)}
     assert linked == {path for path in pages if path.startswith("pictures/")}
+
+
+def test_the_page_has_every_verdict_and_works_offline():
+    html = claim_pages.render(example_cases(), GROUPS)
+    for text in ("± depends", "– not tried", "loss | of &lt;a&gt;", "It is &lt;so&gt;."):
+        assert text in html
+    assert 'href="#one"' in html
+    assert 'id="one"' in html
+    assert "data:image/svg+xml;base64," in html
+    assert "2023-11-14 22:13 UTC, an abacus" in html
+    assert "before registration was required: 8 seeds: undecided" in html
+    assert "<script" not in html
+    assert "http" not in html.replace("http-equiv", "")
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_any_work(tmp_path):
+    with refused(GlasshouseError):
+        glasshouse.claims_report(tmp_path / "nowhere" / "claims.html")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from glasshouse.pages import chart, line_charts, svg_chart
-from glasshouse.pages.chart import Band, Chart, Dots, Interval, Line, Series, Text
+from glasshouse.pages.chart import Band, Chart, Dots, Interval, Line, MarkGroup, Text
 from glasshouse.results.report import Curve
 
 MARKS = [
@@ -22,7 +22,7 @@ MARKS = [
 
 
 def example(**changes) -> Chart:
-    series = [Series(MARKS, "line <a>", dash=1, about="a & b"), Series([Dots([3], [3])], "dots")]
+    series = [MarkGroup(MARKS, "line <a>", dash=1, about="a & b"), MarkGroup([Dots([3], [3])], "dots")]
     axes = {"x": chart.logarithmic(1, 100), "scales": {"linear": chart.linear(0, 10)}}
     return Chart("a title", **axes | {"series": series, "x_label": "x & y", "y_label": "loss", **changes})
 

@@ -10,7 +10,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.claim import GROUPS
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
-from glasshouse.pages import claims_page
+from glasshouse.pages import claim_pages
 from glasshouse.records import atomic_files
 from glasshouse.results.claim import Case
 from glasshouse.specs.options import takes
@@ -119,7 +119,7 @@ def claims_report(output: str | PathLike[str] = "claims.html", record: str | Pat
         return path
     atomic_files.check_output(path, (".html",))
     cases = claim_record.cases_with(Path(record) if record else None)
-    atomic_files.write_text(path, claims_page.render(cases, GROUPS))
+    atomic_files.write_text(path, claim_pages.render(cases, GROUPS))
     return path
 
 

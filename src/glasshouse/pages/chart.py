@@ -168,10 +168,10 @@ Mark = Line | Dots | Interval | Band
 
 
 @dataclass(frozen=True)
-class Series:
-    """Marks in one colour. A series with a name is in the legend; `about` is its tooltip.
+class MarkGroup:
+    """Marks in one colour. A group with a name is in the legend; `about` is its tooltip.
 
-    `curve` numbers the curves that a reader of a page can hide; several series may have the same.
+    `curve` numbers the curves that a reader of a page can hide; several groups may have the same.
     """
 
     marks: Sequence[Mark]
@@ -212,7 +212,7 @@ class Chart:
     title: str
     x: Axis = Axis(0, 1)
     scales: Mapping[str, Axis] = field(default_factory=dict)
-    series: Sequence[Series] = ()
+    series: Sequence[MarkGroup] = ()
     texts: Sequence[Text] = ()
     x_label: str = ""
     y_label: str = ""
@@ -225,7 +225,7 @@ class Chart:
     beside: int = 0
 
 
-def spanned(series: Iterable[Series]) -> tuple[np.ndarray, np.ndarray]:
+def spanned(series: Iterable[MarkGroup]) -> tuple[np.ndarray, np.ndarray]:
     """The finite x and y of all lines, dots and bands: what axes should show. An interval may be cut."""
     marks = [mark for each in series for mark in each.marks if not isinstance(mark, Interval)]
     heights = [(mark.low, mark.high) if isinstance(mark, Band) else (mark.y,) for mark in marks]

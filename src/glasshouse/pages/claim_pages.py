@@ -1,4 +1,4 @@
-"""The Markdown pages of claims: an index by groups, and a page for each claim that a student understands alone.
+"""The pages of claims: one HTML page of all, and a site in Markdown with a page for each that a student understands alone.
 
 Pure functions from data to text: the same trials give the same bytes, so committed pages can be checked.
 """
@@ -10,6 +10,7 @@ from glasshouse.pages import claim_text, template
 from glasshouse.pages.claim_pictures import FOREST_PLOTS, pictures
 from glasshouse.results.claim import Case, Trial
 
+STYLES = ("page.css", "study.css", "claims.css")
 ABOUT = (
     "Statements about Transformers from textbooks and course work, each tried by an experiment. What a trial would do was "
     "registered before its first run; the verdict follows from the registered rule and the measured values. A verdict holds "
@@ -28,6 +29,25 @@ SEEDS = (
     "train the same model therefore share runs, and their verdicts are not independent evidence. On a GPU the order of "
     "additions varies: a repeated command gives each seed a slightly different value, and the same distribution."
 )
+
+
+def render(cases: Sequence[Case], groups: Sequence[str]) -> str:
+    """The page of all claims as one HTML file that works offline."""
+    claims = [case for case in cases if not case.is_control]
+    return template.fill(
+        "claims.html",
+        STYLES,
+        about=ABOUT,
+        legend=f"{LEGEND} {SEEDS}",
+        groups=groups,
+        cases=cases,
+        counts=claim_text.verdict_counts(claims),
+        replication=replication_summary(claims),
+        text=claim_text,
+        part_marks=part_marks,
+        pictures={case.name: pictures(case) for case in cases},
+        data_url=lambda svg: template.data_url(svg.encode(), "image/svg+xml"),
+    )
 
 
 def site(cases: Sequence[Case], groups: Sequence[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from glasshouse.pages import attention_heatmap
-from glasshouse.pages.chart import DASHES, Axis, Band, Chart, Dots, Interval, Line, Mark, Series
+from glasshouse.pages.chart import DASHES, Axis, Band, Chart, Dots, Interval, Line, Mark, MarkGroup
 from glasshouse.pages.colours import LIGHT, RAMPS
 from glasshouse.records import atomic_files
 from glasshouse.results.report import AttentionMap
@@ -87,7 +87,7 @@ def draw_chart(panel: Axes, chart: Chart) -> None:
         )
 
 
-def _sample(series: Series) -> Line2D:
+def _sample(series: MarkGroup) -> Line2D:
     """How a series looks in the legend."""
     from matplotlib.lines import Line2D
 
@@ -102,7 +102,7 @@ def _dash(dash: int, width: float) -> tuple[float, Sequence[float]] | Literal["-
     return (0, [length / width for length in DASHES[dash]]) if dash else "-"
 
 
-def _draw_mark(panel: Axes, mark: Mark, series: Series, x_axis: Axis, y_axis: Axis) -> None:
+def _draw_mark(panel: Axes, mark: Mark, series: MarkGroup, x_axis: Axis, y_axis: Axis) -> None:
     colour = LIGHT[series.tone]
     match mark:
         case Line():

@@ -15,7 +15,7 @@ import numpy as np
 
 from glasshouse import formatting
 from glasshouse.pages import attention_heatmap, chart, figures
-from glasshouse.pages.chart import Axis, Chart, Dots, Line, Series
+from glasshouse.pages.chart import Axis, Chart, Dots, Line, MarkGroup
 from glasshouse.pages.colours import LIGHT, RAMPS, TONES
 from glasshouse.pages.figures import plain
 
@@ -139,7 +139,7 @@ def gradients(
     series = []
     for tone, (state, values) in zip(_tones(norms), norms.items(), strict=True):
         sizes = [values.get(name, np.nan) for name in names]  # a line has a gap where a model has no layer
-        series.append(Series([Line(range(len(names)), sizes), Dots(range(len(names)), sizes)], state, tone))
+        series.append(MarkGroup([Line(range(len(names)), sizes), Dots(range(len(names)), sizes)], state, tone))
     charts = {
         "gradient of the loss by a layer's weights": Chart("no gradient", layers, _log_scale(series), series),
         "through depth": _factors(depth, "layer"),
@@ -153,18 +153,18 @@ def _factors(spreads: dict[str, Sequence[tuple[int, float, float]]], x_label: st
     series = []
     for tone, rows in zip(_tones(spreads), spreads.values(), strict=True):
         for column, dash in ((1, 0), (2, 1)):
-            series.append(Series([Line([row[0] for row in rows], [row[column] for row in rows])], tone=tone, dash=dash))
+            series.append(MarkGroup([Line([row[0] for row in rows], [row[column] for row in rows])], tone=tone, dash=dash))
     places, _ = chart.spanned(series)
     if not len(places):
         return Chart("nothing to draw")
     axis = chart.steps(places.min(), places.max())
     axis = replace(axis, labels=tuple(map(formatting.short_number, axis.ticks)))
-    one = Series([Line((axis.low, axis.high), (1, 1), width=1)], tone="quiet")
+    one = MarkGroup([Line((axis.low, axis.high), (1, 1), width=1)], tone="quiet")
     label = "singular value: largest (solid), median (dashed)"
     return Chart("singular values", axis, _log_scale([one, *series]), [one, *series], (), x_label, label)
 
 
-def _log_scale(series: Sequence[Series]) -> dict[str, Axis]:
+def _log_scale(series: Sequence[MarkGroup]) -> dict[str, Axis]:
     """A logarithmic axis for all values above zero."""
     _, values = chart.spanned(series)
     values = values[values > 0]
@@ -196,10 +196,10 @@ def energies(layers: Mapping[str, Mapping[str, Sequence[float]]], path: str | Pa
         powers = tuple(2.0**power for power in range(int(np.log2(most)) + 1))
         rank = Axis(1, max(most, 2), powers, log=True)
         series = [
-            Series([Line(range(1, len(shares) + 1), shares, width=1.3)], name if len(heads) <= len(TONES) else "", tone)
+            MarkGroup([Line(range(1, len(shares) + 1), shares, width=1.3)], name if len(heads) <= len(TONES) else "", tone)
             for tone, (name, shares) in zip(_tones(heads), heads.items(), strict=True)
         ]
-        rule = Series([Line((rank.low, rank.high), (0.9, 0.9), width=0.8)], tone="soft", dash=2)
+        rule = MarkGroup([Line((rank.low, rank.high), (0.9, 0.9), width=0.8)], tone="soft", dash=2)
         label = "share of the energy" if not len(charts) % figures.MOST_COLUMNS else ""
         charts[title] = Chart(title, rank, {"linear": share}, [rule, *series], (), "first k singular values", label)
     columns = min(len(layers), figures.MOST_COLUMNS)

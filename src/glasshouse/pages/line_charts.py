@@ -9,7 +9,7 @@ import numpy as np
 
 from glasshouse import formatting
 from glasshouse.pages import chart
-from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, Series, Text
+from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, MarkGroup, Text
 from glasshouse.pages.colours import FIGURE_TONES, tones
 from glasshouse.results.report import Curve
 
@@ -48,7 +48,7 @@ def curve_chart(curves: Sequence[Curve], small: bool = False) -> Chart:
         chart.steps(steps.min(), steps.max(), tick_count=3 if small else 5),
         scales,
         [
-            Series(_curve_marks(*places, tone, small), curve.name, tone, curve=index)
+            MarkGroup(_curve_marks(*places, tone, small), curve.name, tone, curve=index)
             for index, (curve, places, tone) in enumerate(zip(curves, points, tones(len(curves)), strict=True))
         ],
         shown="log" if "log" in scales and not small and values.max() / values.min() > LOG_RATIO else "linear",
@@ -164,7 +164,7 @@ def with_baseline(settings: Chart, name: str, value: float) -> Chart:
     axis = chart.linear(0.0, min(1.0, highest), padding=0.0)
     axis = replace(axis, labels=tuple(f"{tick:.0%}" for tick in axis.ticks))
     ends = (settings.x.low, settings.x.high)
-    rule = Series([Line(ends, (value, value), width=1.2)], tone="quiet", dash=1)
+    rule = MarkGroup([Line(ends, (value, value), width=1.2)], tone="quiet", dash=1)
     label = Text(name, 1, axis.fraction(value), up=8, anchor="end")
     return replace(settings, scales={"linear": axis}, series=[rule, *settings.series], texts=[label])
 
@@ -183,8 +183,8 @@ def xy_chart(curves: Mapping[str, Sequence[tuple[float, float]]], x_label: str, 
     )
 
 
-def _line(name: str, index: int, marks: list[Mark]) -> Series:
-    return Series(marks, name, FIGURE_TONES[index % len(FIGURE_TONES)], index // len(FIGURE_TONES) % len(chart.DASHES))
+def _line(name: str, index: int, marks: list[Mark]) -> MarkGroup:
+    return MarkGroup(marks, name, FIGURE_TONES[index % len(FIGURE_TONES)], index // len(FIGURE_TONES) % len(chart.DASHES))
 
 
 def _axis_of_means(estimates: Sequence[Estimate]) -> Axis:

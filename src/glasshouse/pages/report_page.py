@@ -18,7 +18,7 @@ from glasshouse.pages import (
     template,
     token_shading,
 )
-from glasshouse.pages.chart import Chart, Dots, Line, Series
+from glasshouse.pages.chart import Chart, Dots, Line, MarkGroup
 from glasshouse.pages.colours import LIGHT
 from glasshouse.results.report import Curve, Regression, Report
 
@@ -77,7 +77,7 @@ def scatter_chart(x: np.ndarray, y: np.ndarray, right: Line, x_label: str, title
         chart.linear(min(own.min(), *rule), max(own.max(), *rule)) for own, rule in ((x, right.x), (y, right.y))
     )
     dots = Dots(x[chosen], y[chosen], size=2.6 if len(chosen) > SMALL_DOTS else 4.5, opacity=0.65)
-    series = [Series([right], tone="faint", dash=2), Series([dots])]
+    series = [MarkGroup([right], tone="faint", dash=2), MarkGroup([dots])]
     return Chart(title, x_axis, {"linear": y_axis}, series, x_label=x_label, height=300)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from glasshouse.pages import chart, svg_chart, template
-from glasshouse.pages.chart import Axis, Band, Chart, Dots, Interval, Line, Mark, Series
+from glasshouse.pages.chart import Axis, Band, Chart, Dots, Interval, Line, Mark, MarkGroup
 from glasshouse.pages.colours import FIGURE_TONES
 from glasshouse.results.scaling import (
     ForecastCurve,
@@ -78,10 +78,10 @@ def isoflop_figure(curves: Sequence[IsoFLOPCurve]) -> str:
     for index, curve in enumerate(curves):
         tone = FIGURE_TONES[index % len(FIGURE_TONES)]
         marks = [*_line(curve.curve), *_dots(curve.points, "ring")]
-        series.append(Series(marks, f"{curve.budget} FLOPs", tone, dash=0 if curve.used else 1))
+        series.append(MarkGroup(marks, f"{curve.budget} FLOPs", tone, dash=0 if curve.used else 1))
         if curve.minimum is not None and curve.used:
             bar = Interval(curve.minimum[1], *curve.interval, across=True, cap=0, width=1)
-            series.append(Series([bar, *_dots([curve.minimum])], tone=tone))
+            series.append(MarkGroup([bar, *_dots([curve.minimum])], tone=tone))
     return _figure(series, "parameters N", "loss")
 
 
@@ -94,8 +94,8 @@ def frontier_figure(frontiers: Sequence[Frontier]) -> str:
 def forecast_figure(forecast: ForecastCurve) -> str:
     """The losses of the largest budget over N, as predicted from the smaller ones and as measured."""
     series = [
-        Series([*_band(forecast.band), *_line(forecast.predicted)], "predicted"),
-        Series(_dots(forecast.measured), "measured afterwards", "ochre"),
+        MarkGroup([*_band(forecast.band), *_line(forecast.predicted)], "predicted"),
+        MarkGroup(_dots(forecast.measured), "measured afterwards", "ochre"),
     ]
     return _figure(series, "parameters N", "loss")
 
@@ -103,17 +103,17 @@ def forecast_figure(forecast: ForecastCurve) -> str:
 def contour_figure(contours: Sequence[tuple[str, Sequence[Place]]], measured: Sequence[Place]) -> str:
     """Lines of equal loss over N and D, and the measured runs."""
     series = [
-        Series(_line(line), f"loss {name}", FIGURE_TONES[index % len(FIGURE_TONES)])
+        MarkGroup(_line(line), f"loss {name}", FIGURE_TONES[index % len(FIGURE_TONES)])
         for index, (name, line) in enumerate(contours)
     ]
-    return _figure([*series, Series(_dots(measured, "ring"), "measured", "soft")], "parameters N", "tokens D")
+    return _figure([*series, MarkGroup(_dots(measured, "ring"), "measured", "soft")], "parameters N", "tokens D")
 
 
 def fitted_figure(fitted: Sequence[Place]) -> str:
     """The loss by the law over the measured one."""
     values = [value for place in fitted for value in place]
     ends = [(min(values), min(values)), (max(values), max(values))]
-    series = [Series(_line(ends), "equal", "soft", dash=1), Series(_dots(fitted, "ring"), "runs")]
+    series = [MarkGroup(_line(ends), "equal", "soft", dash=1), MarkGroup(_dots(fitted, "ring"), "runs")]
     return _figure(series, "measured loss", "loss by the law")
 
 
@@ -139,20 +139,20 @@ def loss_figure(curves: Sequence[LossCurve]) -> str:
 def multiplier_figure(multipliers: Sequence[MultiplierCurve]) -> str:
     """The compute multiplier over compute, by method."""
     series = [
-        Series([*_band(each.band), *_line(each.line)], each.method, FIGURE_TONES[2 + index], dash=1 if index else 0)
+        MarkGroup([*_band(each.band), *_line(each.line)], each.method, FIGURE_TONES[2 + index], dash=1 if index else 0)
         for index, each in enumerate(multipliers)
     ]
     places = [x for each in multipliers for x, _, _ in each.band]
-    equal = Series(_line([(min(places), 1.0), (max(places), 1.0)]), "equal", "soft")
+    equal = MarkGroup(_line([(min(places), 1.0), (max(places), 1.0)]), "equal", "soft")
     return _figure([equal, *series], "compute C, FLOPs", "compute multiplier k")
 
 
-def _law(curve: Frontier | LossCurve, name: str, tone: str, dash: int = 0) -> Series:
+def _law(curve: Frontier | LossCurve, name: str, tone: str, dash: int = 0) -> MarkGroup:
     """A fitted line with its band, and the points that it was fitted to, with their intervals."""
     bars = [
         Interval(x, low, high, cap=0, width=1) for (x, _), (low, high) in zip(curve.points, curve.intervals, strict=False)
     ]
-    return Series([*_band(curve.band), *_line(curve.line), *bars, *_dots(curve.points)], name, tone, dash)
+    return MarkGroup([*_band(curve.band), *_line(curve.line), *bars, *_dots(curve.points)], name, tone, dash)
 
 
 def _line(places: Sequence[Place]) -> list[Mark]:
@@ -167,7 +167,7 @@ def _band(edges: Sequence[tuple[float, float, float]]) -> list[Mark]:
     return [Band(*zip(*edges, strict=True))] if edges else []
 
 
-def _figure(series: Sequence[Series], x_label: str, y_label: str) -> str:
+def _figure(series: Sequence[MarkGroup], x_label: str, y_label: str) -> str:
     """The chart of series over logarithmic axes. These show all points, lines and bands; bars may be cut."""
     x_axis, y_axis = map(_axis, chart.spanned(series))
     title = f"{y_label} over {x_label}"

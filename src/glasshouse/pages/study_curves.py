@@ -7,7 +7,7 @@ import numpy as np
 
 from glasshouse import formatting
 from glasshouse.pages import chart, study_text
-from glasshouse.pages.chart import Axis, Chart, Dots, Line, Series
+from glasshouse.pages.chart import Axis, Chart, Dots, Line, MarkGroup
 from glasshouse.pages.line_charts import sorted_points, thin
 from glasshouse.pages.study_differences import Style, limit_without_outliers, styles
 from glasshouse.results.report import Curve
@@ -98,7 +98,7 @@ def panel(comparison: StudyResults) -> Panel:
     steps = chart.finite([steps for curves in drawn for steps, _ in [*curves.seeds.values(), curves.mean]])
     label = "; ".join(f"{entry['full']} ends at {entry['last']}" for entry in legend)
     means = [
-        Series([Line(*curves.mean, width=2.1)], name, curves.style.tone, curves.style.dash, curve=index)
+        MarkGroup([Line(*curves.mean, width=2.1)], name, curves.style.tone, curves.style.dash, curve=index)
         for index, (curves, name) in enumerate(zip(drawn, names, strict=True))
     ]
     figure = Chart(
@@ -195,11 +195,11 @@ def divergence_points(curves: ArmCurves) -> list[tuple[float, float]]:
     return points
 
 
-def _seeds(index: int, curves: ArmCurves) -> Series:
+def _seeds(index: int, curves: ArmCurves) -> MarkGroup:
     """The lines of the seeds of an arm; a cross ends a diverged seed."""
     lines = [Line(*points, width=0.8, opacity=0.38) for points in curves.seeds.values()]
     crosses = [Dots([step], [value], size=7, shape="cross", at_edge=True) for step, value in divergence_points(curves)]
-    return Series([*lines, *crosses], tone=curves.style.tone, curve=index)
+    return MarkGroup([*lines, *crosses], tone=curves.style.tone, curve=index)
 
 
 def _last(curves: ArmCurves) -> str:

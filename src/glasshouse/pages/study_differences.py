@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from glasshouse import formatting
 from glasshouse.pages import chart, study_text
-from glasshouse.pages.chart import DASHES, Axis, Band, Chart, Dots, Interval, Line, Series, Text
+from glasshouse.pages.chart import DASHES, Axis, Band, Chart, Dots, Interval, Line, MarkGroup, Text
 from glasshouse.pages.colours import TONES, tones
 from glasshouse.pages.line_charts import LARGEST_DRAWABLE
 from glasshouse.results.study import Arm, StudyResults
@@ -147,16 +147,16 @@ def remarks(comparison: StudyResults) -> list[str]:
     return sentences
 
 
-def _background(comparison: StudyResults, axis: Axis, rows: Axis) -> list[Series]:
+def _background(comparison: StudyResults, axis: Axis, rows: Axis) -> list[MarkGroup]:
     """The margin as a band, and the line of no difference."""
     margin, ends = study_text.margin(comparison), (rows.low, rows.high)
-    zero = Series([Line((0, 0), ends, width=1.2)], tone="soft")
+    zero = MarkGroup([Line((0, 0), ends, width=1.2)], tone="soft")
     if not 0 < margin <= LARGEST_DRAWABLE:
         return [zero]
     edges = max(-margin, axis.low), min(margin, axis.high)
     band = Band(edges, (ends[0],) * 2, (ends[1],) * 2, opacity=1)
     about = f"the margin: {study_text.margin_in_words(comparison)}"
-    return [Series([band], tone="accent-wash", about=about), zero]
+    return [MarkGroup([band], tone="accent-wash", about=about), zero]
 
 
 def _directions(comparison: StudyResults) -> list[Text]:
@@ -168,14 +168,16 @@ def _directions(comparison: StudyResults) -> list[Text]:
     ]
 
 
-def _arm_series(arm: Arm, style: Style, values: list[float], row: int) -> Series:
+def _arm_series(arm: Arm, style: Style, values: list[float], row: int) -> MarkGroup:
     """A dot for each seed, and the mean with its interval."""
     # Multiples of the golden ratio spread any number of dots evenly and are the same every time.
     heights = [row + ((index * 0.618034) % 1 - 0.5) * 0.42 for index in range(len(values))]
     mean, *ends = mean_and_interval(arm) or (None,)
     interval = [Interval(row, *ends, across=True, cap=5)] if len(ends) == 2 else []
     diamond = [Dots([mean], [row], size=11, shape="diamond")] if mean is not None else []
-    return Series([Dots(values, heights, size=4.4, opacity=0.4), *interval, *diamond], tone=style.tone, about=_sentence(arm))
+    return MarkGroup(
+        [Dots(values, heights, size=4.4, opacity=0.4), *interval, *diamond], tone=style.tone, about=_sentence(arm)
+    )
 
 
 def _arm_texts(arm: Arm, values: list[float], axis: Axis, height: float) -> list[Text]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from glasshouse import formatting
 from glasshouse.pages import chart, study_tables, study_text
-from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, Series, Text
+from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, MarkGroup, Text
 from glasshouse.pages.line_charts import LARGEST_DRAWABLE
 from glasshouse.results.study import Arm, StudyResults
 
@@ -154,12 +154,12 @@ def line_chart(comparison: StudyResults, field: Field) -> Chart:
             texts.append(Text(f"✗{column.diverged}", place, 1, up=12, tone="worse"))
     means = [(number, column.estimate[0]) for number, column in zip(field.numbers, columns, strict=True) if column.estimate]
     series = [
-        Series([Dots(*zip(*dots, strict=True), size=4.4, opacity=0.4), *bars, Line(*zip(*means, strict=True), width=2)])
+        MarkGroup([Dots(*zip(*dots, strict=True), size=4.4, opacity=0.4), *bars, Line(*zip(*means, strict=True), width=2)])
     ]
     best = best_arm(comparison)
     if best and best.summary and field.name in best.changes:
         value = _number(best.changes[field.name])
-        series.append(Series([Dots([value], [best.summary.mean], size=16, shape="ring")], tone="ink", about="best"))
+        series.append(MarkGroup([Dots([value], [best.summary.mean], size=16, shape="ring")], tone="ink", about="best"))
     title = f"{comparison.metric} against {field.name}"
     return Chart(title, x_axis, {"linear": y_axis}, series, texts, field.name, height=290, above=14)
 

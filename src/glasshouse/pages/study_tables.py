@@ -19,7 +19,7 @@ MARKDOWN = re.compile(r"([\\`*_{}\[\]|#~])")
 
 
 @dataclass(frozen=True)
-class Cell:
+class ResultCell:
     """A number as text, with its interval beside it, and with half its interval where space is short."""
 
     text: str = formatting.MISSING
@@ -35,46 +35,52 @@ class Cell:
         return f"{self.text} ({self.interval})" if self.interval else self.text
 
 
+# The cells of a column, from all arms, because they share their number of decimals.
+Cells = Callable[[Sequence[Arm]], list[ResultCell]]
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of the table: its title, what its cells hold, and a subtitle for the page."""
 
     title: str
-    cells: Callable[[Sequence[Arm]], list[Cell]]
+    cells: Cells
     subtitle: str = ""
     phrase: str = ""  # after a number in a sentence, where it is not the title
 
 
-def _estimates(estimates: Sequence[Summary | Difference | None], signed: bool = False) -> list[Cell]:
+def _estimates(estimates: Sequence[Summary | Difference | None], signed: bool = False) -> list[ResultCell]:
     """Means with their intervals, all with the same number of decimals."""
     places = formatting.decimals([(found.low, found.high) for found in estimates if found])
-    return [_estimate(found, places, signed) if found else Cell() for found in estimates]
+    return [_estimate(found, places, signed) if found else ResultCell() for found in estimates]
 
 
-def _estimate(found: Summary | Difference, places: int | None, signed: bool) -> Cell:
+def _estimate(found: Summary | Difference, places: int | None, signed: bool) -> ResultCell:
     mean = formatting.number(found.mean, places, signed)
     # The interval of a skewed sample is longer on one side.
     half = max(found.high - found.mean, found.mean - found.low)
     half_interval = f"{mean} ± {formatting.number(half, places)}" if half > 0 else ""
-    return Cell(mean, formatting.interval(found.low, found.high, places, signed), half_interval)
+    return ResultCell(mean, formatting.interval(found.low, found.high, places, signed), half_interval)
 
 
-def _seeds(arm: Arm) -> Cell:
+def _seeds(arm: Arm) -> ResultCell:
     finished = sum(math.isfinite(value) for value in arm.values.values())
-    return Cell(str(finished) if finished == len(arm.seeds) else f"{finished} of {len(arm.seeds)}")
+    return ResultCell(str(finished) if finished == len(arm.seeds) else f"{finished} of {len(arm.seeds)}")
 
 
-def _of_each(cell: Callable[[Arm], Cell]) -> Callable[[Sequence[Arm]], list[Cell]]:
+def _of_each(cell: Callable[[Arm], ResultCell]) -> Cells:
     return lambda arms: list(map(cell, arms))
 
 
-def _of_difference(text: Callable[[Difference], str]) -> Callable[[Sequence[Arm]], list[Cell]]:
-    return _of_each(lambda arm: Cell(text(arm.difference)) if arm.difference else Cell())
+def _of_difference(text: Callable[[Difference], str]) -> Cells:
+    return _of_each(lambda arm: ResultCell(text(arm.difference)) if arm.difference else ResultCell())
 
 
-def _cost(amount: Callable[[Arm], float], text: Callable[[float], str]) -> Callable[[Sequence[Arm]], list[Cell]]:
+def _cost(amount: Callable[[Arm], float], text: Callable[[float], str]) -> Cells:
     """A cost, or a dash if it was not measured."""
-    return _of_each(lambda arm: Cell(text(amount(arm))) if math.isfinite(amount(arm)) and amount(arm) > 0 else Cell())
+    return _of_each(
+        lambda arm: ResultCell(text(amount(arm))) if math.isfinite(amount(arm)) and amount(arm) > 0 else ResultCell()
+    )
 
 
 # The terminal, the page, Markdown and LaTeX read these lists; a column is added here and nowhere else.
@@ -101,7 +107,7 @@ class ArmRow:
     """An arm as a row: `label` is its name without the parts that all names share; `cells` are by the title of a column."""
 
     label: str
-    cells: dict[str, Cell]
+    cells: dict[str, ResultCell]
     verdict: str
     notes: tuple[str, ...]
 

@@ -12,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-from glasshouse.pages.chart import DASHES, Axis, Band, Chart, Dots, Interval, Line, Mark, Numbers, Series, Text
+from glasshouse.pages.chart import DASHES, Axis, Band, Chart, Dots, Interval, Line, Mark, MarkGroup, Numbers, Text
 from glasshouse.pages.colours import DARK, LIGHT
 
 # Outlines of shapes around a point, of radius r and diameter d.
@@ -170,7 +170,7 @@ def _text(text: Text, frame: Frame) -> str:
     )
 
 
-def _series(series: Series, plane: Plane) -> str:
+def _series(series: MarkGroup, plane: Plane) -> str:
     body = f"<title>{escape(series.about)}</title>" if series.about else ""
     body += "".join(_mark(mark, plane, series.dash) for mark in series.marks)
     index = "" if series.curve is None else f' data-curve="{series.curve}"'
@@ -234,7 +234,7 @@ def _legend(chart: Chart, frame: Frame) -> tuple[str, int]:
     return body, -(-len(named) // columns)
 
 
-def _sample(series: Series, x: float, y: float) -> str:
+def _sample(series: MarkGroup, x: float, y: float) -> str:
     """How a series looks: a piece of its line, and one of its dots."""
     body = ""
     if any(isinstance(mark, Line | Band) for mark in series.marks):

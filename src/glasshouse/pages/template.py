@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import tomllib
 from collections.abc import Sequence
 from functools import cache
 from html.parser import HTMLParser
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 
-from glasshouse.pages import colours, glossary
+from glasshouse.pages import colours
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -40,8 +41,21 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(explanation_of=glossary.find, sections_of=sections)
+    environment.globals.update(explanation_of=explanation_of, sections_of=sections)
     return environment
+
+
+@cache
+def glossary() -> dict[str, str]:
+    """The words that the pages explain, from the file glossary.toml."""
+    return tomllib.loads(_read("glossary.toml"))
+
+
+def explanation_of(title: str) -> tuple[str, str] | None:
+    """A word with its explanation; of a title such as "validation perplexity", those of the metric at its end."""
+    words = title.split()
+    endings = (" ".join(words[start:]) for start in range(len(words)))
+    return next(((word, glossary()[word]) for word in endings if word in glossary()), None)
 
 
 def writable(text: str) -> str:
