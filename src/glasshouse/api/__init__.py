@@ -2,3 +2,15 @@
 
 The command line calls these functions and prints their results.
 """
+
+from glasshouse.results.shown import Shown
+
+
+def _draw(result: Shown) -> str:
+    """The display of a result in a notebook. The pages are imported when one is shown."""
+    from glasshouse.api import notebook
+
+    return notebook.draw(result)
+
+
+Shown.draw = _draw

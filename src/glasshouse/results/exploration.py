@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glasshouse.results.shown import Shown
+
 
 @dataclass(frozen=True)
 class Step:
@@ -22,7 +24,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Exploration:
+class Exploration(Shown):
     """The steps before the layers, those of each layer, and those after them."""
 
     title: str

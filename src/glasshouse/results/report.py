@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from glasshouse.metrics.label_counts import LabelCounts
+from glasshouse.results.shown import Shown
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class AttentionMap:
+class AttentionMap(Shown):
     """Attention weights of one sentence, with the shape (layers, heads, queries, keys); they sum to one over the keys.
 
     In self-attention the keys are the sentence's own tokens; in cross-attention they are the tokens of `sources`.

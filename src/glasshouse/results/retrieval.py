@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glasshouse.results.shown import Shown
+
 
 @dataclass(frozen=True)
 class Retrieved:
@@ -32,7 +34,7 @@ class RankedPrompt:
 
 
 @dataclass(frozen=True)
-class Retrieval:
+class Retrieval(Shown):
     """A target picture and the prompts that were compared with it, the most similar first."""
 
     run: str

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from glasshouse.results.shown import Shown
+
 Place = tuple[float, float]
 
 
@@ -53,7 +55,7 @@ class ScalingTable:
 
 
 @dataclass(frozen=True)
-class ScalingContent:
+class ScalingContent(Shown):
     """Everything that the page shows.
 
     contours: name of a loss -> (N, D) places. fitted: (measured loss, loss by the law).
@@ -113,7 +115,7 @@ class MultiplierCurve:
 
 
 @dataclass(frozen=True)
-class TransferContent:
+class TransferContent(Shown):
     """Everything that the page shows."""
 
     title: str

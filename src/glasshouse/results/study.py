@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from glasshouse.results.shown import Shown
 from glasshouse.verdicts.verdict import Difference, Summary, VerdictRule
 
 
@@ -73,7 +74,7 @@ class MultiverseCell:
 
 
 @dataclass(frozen=True)
-class StudyResults:
+class StudyResults(Shown):
     """A whole study. Every other arm is compared with the first, which a sweep lists among the others by its value."""
 
     name: str
