@@ -39,7 +39,7 @@ LONG_S: Final = "ſ".encode()
 
 
 def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) -> Metadata:
-    """The metadata of a tokenizer for a model with `vocabulary` tokens; keys are without their prefix.
+    """The metadata of a tokenizer for a model with `vocabulary` tokens.
 
     `document` is the contents of the tokenizer.json. Ids that only the model has are marked as unused.
     """
@@ -70,7 +70,7 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     metadata["token_type"] += [UNUSED] * len(missing)
     if "scores" in metadata:
         metadata["scores"] += [0.0] * len(missing)
-    return metadata
+    return {f"{PREFIX}{name}": value for name, value in metadata.items()}
 
 
 class UnsupportedGGUFTokenizer(CannotImport):

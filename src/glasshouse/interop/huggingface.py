@@ -7,26 +7,22 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from glasshouse.formatting import with_article
-from glasshouse.interop import exported_tokenizer, file_limits, imported_model, weight_mapping
+from glasshouse.interop import exported_tokenizer, file_limits, imported_model
 from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
-from glasshouse.interop.architectures.canonical_spec import canonical
-from glasshouse.interop.architectures.config_fields import FieldValues, field_values, with_field_values
+from glasshouse.interop.architectures.config_fields import FieldValues, field_values
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.weight_mapping import Tensors
 from glasshouse.records import atomic_files, checkpoint, kept_json
 from glasshouse.runs import model_card, suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, CannotImport, GlasshouseError, MissingExtra, RunError
-from glasshouse.specs.spec import ModelSpec
 
 CONFIG, WEIGHTS, INDEX, TOKENIZER = "config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
@@ -39,11 +35,6 @@ TOKEN_NAMES = {
     "cls": ("[CLS]", "<s>"),
     "sep": ("[SEP]", "</s>"),
     "mask": ("<mask>", "[MASK]"),
-}
-# The number of classes of a head that names them.
-TASK_SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
-    "classifier": lambda own: int(own["classes"]),
-    "tagger": lambda own: int(own["tags"]),
 }
 SINGLE_LABEL, MULTI_LABEL = "single_label_classification", "multi_label_classification"
 # The most bytes of the header of a safetensors file, as in the package that reads it.
@@ -90,33 +81,21 @@ def read(directory: Path) -> ImportedModel:
     theirs = _read_tensors(directory)
     for tensor, spec_field in architecture.optional_tensors.items():
         values[spec_field] = values[spec_field] and tensor in theirs
-    context, vocabulary, where = values["context"], values["vocabulary"], str(directory)
-    _check_sizes(values, theirs, where)
-    model = with_field_values(ModelSpec(), values)
-    try:
-        imported_model.check_spec(model, context, where)
-        model = canonical(model, context)
-        shapes = imported_model.tensor_shapes(model, vocabulary, context)
-    except (RuntimeError, TypeError, OverflowError) as error:
-        raise CannotImport(f"{where}: a model with the sizes in {CONFIG} cannot be built: {error}") from None
-    return ImportedModel(
-        model=model,
-        context=context,
-        vocabulary=vocabulary,
-        tensors=weight_mapping.import_tensors(
-            architecture.weight_mappings(model), architecture.normalise_names(theirs, model, where), shapes, where=where
-        ),
+    return imported_model.build(
+        architecture,
+        values,
+        theirs,
+        str(directory),
         tokenizer=_read_json(directory / TOKENIZER) if (directory / TOKENIZER).is_file() else None,
-        origin=where,
         architecture=architecture.name,
         token_ids=token_ids,
-        **_task_and_labels(config, model),
+        **_task_and_labels(config, values),
     )
 
 
-def _task_and_labels(config: Mapping[str, Any], model: ModelSpec) -> dict[str, Any]:
+def _task_and_labels(config: Mapping[str, Any], values: FieldValues) -> dict[str, Any]:
     """The task of a model that names classes, and their names. `transformers` calls classes without names LABEL_0, ..."""
-    count = TASK_SIZES.get(model.head.kind, lambda own: 0)(model.head.own)
+    count = values.get("head.classes") or values.get("head.tags")
     if not count:
         return {}
     names = config.get("id2label")
@@ -125,22 +104,7 @@ def _task_and_labels(config: Mapping[str, Any], model: ModelSpec) -> dict[str, A
     if len(set(labels)) < count:
         labels = tuple(f"LABEL_{index}" for index in range(count))
     several = config.get("problem_type") == MULTI_LABEL
-    return {"task": "tag" if model.head.kind == "tagger" else "multi-label" if several else "classify", "labels": labels}
-
-
-def _check_sizes(values: FieldValues, theirs: Tensors, where: str) -> None:
-    """Raise an error if the config describes a much larger model than the file contains, before such a model is built."""
-    layers = values["layers"] + values.get("encoder_layers", 0) + values.get("image_layers", 0)
-    if layers > len(theirs):
-        raise CannotImport(
-            f"{where} has {layers} layers according to {CONFIG}, but only {len(theirs)} tensors; download it again"
-        )
-    embedding, numbers = values["vocabulary"] * values["width"], sum(tensor.numel() for tensor in theirs.values())
-    if embedding > numbers:
-        raise CannotImport(
-            f"{where} has an embedding of {embedding} numbers according to {CONFIG}, but all its tensors have only "
-            f"{numbers}; download it again"
-        )
+    return {"task": "tag" if "head.tags" in values else "multi-label" if several else "classify", "labels": labels}
 
 
 def _read_config(config: Mapping[str, Any], path: Path) -> tuple[Architecture, FieldValues, dict[str, Any]]:
@@ -236,11 +200,7 @@ def export(run: Run, output: Path) -> None:
     except registry.NoFittingArchitecture as error:
         raise CannotExport(f"{run.name} cannot be exported: {error}; {_remedy(run, error.changes)}") from None
     ours = {name: tensor.detach().float().cpu() for name, tensor in run.model.state_dict().items()}
-    for name, shape in imported_model.tensor_shapes(model, vocabulary, context).items():
-        if name not in ours:  # a weight that only the exported architecture has; zeros leave the function unchanged
-            ours[name] = torch.zeros(shape)
-    exported = weight_mapping.export_tensors(architecture.weight_mappings(model), ours)
-    theirs = architecture.add_shared_copies(exported, model)
+    theirs = architecture.export_tensors(ours, model, imported_model.tensor_shapes(model, vocabulary, context))
     tokenizer = exported_tokenizer.document(run)
     ids_by_role = _ids_by_role(tokenizer)
     token_ids: dict[str, Any] = {role: ids_by_role[role] for role in ("bos", "eos", "pad") if role in ids_by_role}

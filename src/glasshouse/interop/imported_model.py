@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import models, tokenizers
+from glasshouse.interop.architectures import registry
+from glasshouse.interop.architectures.base import Architecture
+from glasshouse.interop.architectures.config_fields import FieldValues, with_field_values
 from glasshouse.interop.weight_mapping import Tensors
 from glasshouse.records import atomic_files, checkpoint, run_folder
 from glasshouse.records.checkpoint import Checkpoint
@@ -56,6 +59,31 @@ class ImportedModel:
         spec = Spec(data=DataSpec(context=self.context), model=self.model)
         spec = replace(spec, task=self.task) if self.task else spec
         return replace(spec, evaluation=replace(spec.evaluation, sample_tokens=min(60, self.context)))
+
+
+def build(
+    table: Architecture, values: FieldValues, theirs: Tensors, where: str, origin: str = "", **facts: Any
+) -> ImportedModel:
+    """The model with these spec fields and with their tensors. `where` names the file or directory in error messages."""
+    layers = values["layers"] + values.get("encoder_layers", 0) + values.get("image_layers", 0)
+    embedding, numbers = values["vocabulary"] * values["width"], sum(tensor.numel() for tensor in theirs.values())
+    if layers > len(theirs) or embedding > numbers:  # before such a model is built
+        raise CannotImport(
+            f"{where} has {layers} layers and an embedding of {embedding} numbers according to its config.json or metadata, "
+            f"but only {len(theirs)} tensors of {numbers} numbers; download or export it again"
+        )
+    context, vocabulary = values["context"], values["vocabulary"]
+    model = with_field_values(ModelSpec(), values)
+    try:
+        check_spec(model, context, where)
+        model = registry.canonical(model, context)
+        shapes = tensor_shapes(model, vocabulary, context)
+    except (RuntimeError, TypeError, OverflowError) as error:
+        raise CannotImport(
+            f"{where}: a model with the sizes in its config.json or metadata cannot be built: {error}"
+        ) from None
+    tensors = table.import_tensors(theirs, model, shapes, where)
+    return ImportedModel(model, context, vocabulary, tensors, origin=origin or where, **facts)
 
 
 def check_spec(model: ModelSpec, context: int, origin: str) -> None:

@@ -13,12 +13,11 @@ from typing import Final
 import numpy as np
 import torch
 
-from glasshouse.interop import file_limits, imported_model, sentencepiece, weight_mapping
+from glasshouse.interop import file_limits, gguf_architectures, imported_model, sentencepiece
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, ScoredPieces
-from glasshouse.interop.weight_mapping import Tensors, concatenation, for_each_layer, one_to_one, rotary_permutation
+from glasshouse.interop.weight_mapping import Tensors
 from glasshouse.specs.errors import CannotImport
-from glasshouse.specs.spec import ModelSpec
 
 EPSILON: Final = 1e-5
 BOS_ID, EOS_ID, FIRST_BYTE_ID = 1, 2, 3
@@ -31,45 +30,65 @@ LARGEST_TOKENIZER: Final = 2**28  # in bytes, far more than any
 
 @dataclass(frozen=True)
 class Header:
-    """The sizes of a model, from the beginning of its file."""
+    """The sizes of a model, from the beginning of its file, with their names in llama2.c."""
 
-    width: int
-    feed_forward: int
-    layers: int
-    heads: int
-    key_value_heads: int
-    vocabulary: int
-    context: int
+    dim: int
+    hidden_dim: int
+    n_layers: int
+    n_heads: int
+    n_kv_heads: int
+    vocab_size: int
+    seq_len: int
     tied: bool
 
     @property
+    def sizes(self) -> dict[str, int]:
+        return {name: size for name, size in vars(self).items() if name != "tied"}
+
+    @property
     def head_width(self) -> int:
-        return self.width // self.heads
+        return self.dim // self.n_heads
 
     @property
     def number_count(self) -> int:
         return sum(math.prod(shape) for shape in self.shapes().values())
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The tensors of the file in their order. The cosines and sines are precomputed rotary tables."""
-        width, layers, hidden = self.width, self.layers, self.feed_forward
-        key_value_rows = self.key_value_heads * self.head_width
-        output = {} if self.tied else {"output": (self.vocabulary, width)}
+        """The tensors of the file in their order, under their names in GGUF. The first axis of those with {} are layers.
+
+        The cosines and sines are precomputed rotary tables.
+        """
+        width, layers, hidden = self.dim, self.n_layers, self.hidden_dim
+        key_value_rows = self.n_kv_heads * self.head_width
         return {
-            "embedding": (self.vocabulary, width),
-            "attention_norm": (layers, width),
-            "queries": (layers, width, width),
-            "keys": (layers, key_value_rows, width),
-            "values": (layers, key_value_rows, width),
-            "attention_output": (layers, width, width),
-            "feed_forward_norm": (layers, width),
-            "gate": (layers, hidden, width),
-            "down": (layers, width, hidden),
-            "up": (layers, hidden, width),
-            "final_norm": (width,),
-            "cosines": (self.context, self.head_width // 2),
-            "sines": (self.context, self.head_width // 2),
-            **output,
+            "token_embd.weight": (self.vocab_size, width),
+            "blk.{}.attn_norm.weight": (layers, width),
+            "blk.{}.attn_q.weight": (layers, width, width),
+            "blk.{}.attn_k.weight": (layers, key_value_rows, width),
+            "blk.{}.attn_v.weight": (layers, key_value_rows, width),
+            "blk.{}.attn_output.weight": (layers, width, width),
+            "blk.{}.ffn_norm.weight": (layers, width),
+            "blk.{}.ffn_gate.weight": (layers, hidden, width),
+            "blk.{}.ffn_down.weight": (layers, width, hidden),
+            "blk.{}.ffn_up.weight": (layers, hidden, width),
+            "output_norm.weight": (width,),
+            "cosines": (self.seq_len, self.head_width // 2),
+            "sines": (self.seq_len, self.head_width // 2),
+            **({} if self.tied else {"output.weight": (self.vocab_size, width)}),
+        }
+
+    @property
+    def metadata(self) -> dict[str, float]:
+        """The same sizes as the metadata of a GGUF file."""
+        return {
+            "llama.embedding_length": self.dim,
+            "llama.feed_forward_length": self.hidden_dim,
+            "llama.block_count": self.n_layers,
+            "llama.attention.head_count": self.n_heads,
+            "llama.attention.head_count_kv": self.n_kv_heads,
+            "llama.vocab_size": self.vocab_size,
+            "llama.context_length": self.seq_len,
+            "llama.attention.layer_norm_rms_epsilon": EPSILON,
         }
 
 
@@ -80,35 +99,13 @@ def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
     """
     header = read_header(path)
     file_limits.check_memory(path, header.number_count)
-    grouped = header.key_value_heads < header.heads
-    model = ModelSpec(
-        kind="decoder",
-        width=header.width,
-        layers=header.layers,
-        heads=header.heads,
-        feed_forward=header.feed_forward,
-        attention="grouped-query" if grouped else "dot-product",
-        own={"key_value_heads": header.key_value_heads} if grouped else {},
-        position="rotary",
-        norm="rms",
-        epsilon=EPSILON,
-        connection="pre-norm",
-        activation="swiglu",
-        tied=header.tied,
-        bias=False,
-    )
-    shapes = imported_model.tensor_shapes(model, header.vocabulary, header.context)
-    theirs = _split_tensors(path, header)
-    return ImportedModel(
-        model=model,
-        context=header.context,
-        vocabulary=header.vocabulary,
-        tensors=weight_mapping.import_tensors(
-            _weight_mappings(header), theirs, shapes, ignored=("cosines", "sines"), where=str(path)
-        ),
-        tokenizer=sentencepiece.to_tokenizer_json(
-            read_pieces(tokenizer or _find_tokenizer(path, header.vocabulary), header.vocabulary)
-        ),
+    pieces = read_pieces(tokenizer or _find_tokenizer(path, header.vocab_size), header.vocab_size)
+    return imported_model.build(
+        gguf_architectures.LLAMA,
+        {**gguf_architectures.LLAMA.read_config(header.metadata), "tied": header.tied},
+        _split_tensors(path, header),
+        str(path),
+        tokenizer=sentencepiece.to_tokenizer_json(pieces),
         origin=f"llama2.c model {path.name}",
         token_ids={"bos": BOS_ID, "eos": EOS_ID},
     )
@@ -124,28 +121,26 @@ def read_header(path: Path) -> Header:
             f"{path} is a llama2.c model of version {struct.unpack_from('<i', content, 4)[0]}, and only version 0 is "
             "supported; export it again with: python export.py --version 0"
         )
-    width, hidden, layers, heads, key_value_heads, vocabulary, context = HEADER.unpack_from(content)
+    dim, hidden_dim, layers, heads, key_value_heads, vocabulary, context = HEADER.unpack_from(content)
     # A negative vocabulary means that the output matrix is not tied to the embedding.
-    header = Header(width, hidden, layers, heads, key_value_heads, abs(vocabulary), context, tied=vocabulary > 0)
-    sizes = {"dim": width, "hidden_dim": hidden, "n_layers": layers, "n_heads": heads, "n_kv_heads": key_value_heads}
-    sizes |= {"vocab_size": abs(vocabulary), "seq_len": context}
-    for name, size in sizes.items():
+    header = Header(dim, hidden_dim, layers, heads, key_value_heads, abs(vocabulary), context, tied=vocabulary > 0)
+    for name, size in header.sizes.items():
         if not 0 < size < _MAX_SIZE:
             raise CannotImport(
                 f"{path} is not a llama2.c model: {name}={size} in its header is not a possible size; check the path"
             )
-    if width % heads or heads % key_value_heads or header.head_width % 2:
+    if header.dim % header.n_heads or header.n_heads % header.n_kv_heads or header.head_width % 2:
         raise CannotImport(
-            f"{path} is not a llama2.c model: its header has dim={width}, n_heads={heads}, n_kv_heads={key_value_heads}, "
-            "but n_kv_heads must divide n_heads, and n_heads must divide dim into even head widths; check the path"
+            f"{path} is not a llama2.c model: its header has dim={header.dim}, n_heads={header.n_heads}, "
+            f"n_kv_heads={header.n_kv_heads}, but n_kv_heads must divide n_heads, and n_heads must divide dim into even "
+            "head widths; check the path"
         )
     expected = HEADER.size + 4 * header.number_count
     if length != expected:
-        listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        problem = "too short" if length < expected else "too long"
+        listing = ", ".join(f"{name}={size}" for name, size in header.sizes.items())
         raise CannotImport(
-            f"{path} is {problem}: its header ({listing}) requires {expected} bytes, but it has {length}; "
-            "download or export it again"
+            f"{path} is too {'short' if length < expected else 'long'}: its header ({listing}) requires {expected} bytes, "
+            f"but it has {length}; download or export it again"
         )
     return header
 
@@ -189,41 +184,17 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
     return ScoredPieces(tuple(texts), tuple(scores), tuple(types), BOS_ID, EOS_ID)
 
 
-def _weight_mappings(header: Header) -> list[weight_mapping.WeightMapping]:
-    key_value_rows = header.key_value_heads * header.head_width
-    blocks = [
-        one_to_one("blocks.{}.attention_connection.norm.weight", "attention_norm.{}"),
-        concatenation(
-            "blocks.{}.attention.projection.weight",
-            ("queries.{}", header.width, rotary_permutation(header.heads)),
-            ("keys.{}", key_value_rows, rotary_permutation(header.key_value_heads)),
-            ("values.{}", key_value_rows),
-        ),
-        one_to_one("blocks.{}.attention.output.weight", "attention_output.{}"),
-        one_to_one("blocks.{}.feed_forward_connection.norm.weight", "feed_forward_norm.{}"),
-        one_to_one("blocks.{}.feed_forward.gate.weight", "gate.{}"),
-        one_to_one("blocks.{}.feed_forward.up.weight", "up.{}"),
-        one_to_one("blocks.{}.feed_forward.down.weight", "down.{}"),
-    ]
-    return [
-        one_to_one("embedding.weight", "embedding"),
-        one_to_one("final_norm.weight", "final_norm"),
-        *([] if header.tied else [one_to_one("head.weight", "output")]),
-        *for_each_layer(header.layers, blocks),
-    ]
-
-
 def _split_tensors(path: Path, header: Header) -> Tensors:
-    """The tensors of the file; those of the layers are separate, with names such as `queries.3`."""
+    """The tensors of the file, with those of each layer on their own."""
     numbers = np.memmap(path, "<f4", mode="r", offset=HEADER.size)
     tensors: Tensors = {}
     position = 0
     for name, shape in header.shapes().items():
         count = math.prod(shape)
         tensor = torch.from_numpy(numbers[position : position + count].reshape(shape).astype(np.float32))
-        if len(shape) == 3 or name in ("attention_norm", "feed_forward_norm"):
-            tensors |= {f"{name}.{layer}": matrix for layer, matrix in enumerate(tensor)}
-        else:
+        if "{}" in name:
+            tensors |= {name.replace("{}", str(layer)): matrix for layer, matrix in enumerate(tensor)}
+        elif name.endswith("weight"):
             tensors[name] = tensor
         position += count
     return tensors

@@ -1,168 +1,180 @@
 """Weight mappings: which tensors of another format form which tensor of our state dict. Knows no architecture.
 
-A mapping names one tensor of ours and the tensors of theirs that are concatenated along the first axis to form it. The same
-mappings are used to import and to export.
+A table has their name of each of our modules, with `{}` for the number of a layer: `{"blocks.{}.feed_forward.up":
+"transformer.h.{}.mlp.c_fc"}`. A module's weight and bias have the same ending in both formats. A tensor that does not is in
+the table under its whole name. One table serves imports and exports.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from glasshouse.specs.errors import CannotImport
+from glasshouse.specs.spec import ModelSpec
 
 Tensors = dict[str, Tensor]
+Conversion = Callable[[Tensor, ModelSpec], Tensor]
 
 
 @dataclass(frozen=True)
 class Transform:
-    """How one of their tensors is converted to our layout, and back."""
+    """How one of their tensors is converted to our layout, and back. Some layouts depend on the model."""
 
-    to_ours: Callable[[Tensor], Tensor]
-    to_theirs: Callable[[Tensor], Tensor]
+    to_ours: Conversion
+    to_theirs: Conversion
 
 
-IDENTITY = Transform(lambda tensor: tensor, lambda tensor: tensor)
-TRANSPOSE = Transform(lambda tensor: tensor.transpose(0, 1), lambda tensor: tensor.transpose(0, 1))
+IDENTITY = Transform(lambda tensor, _: tensor, lambda tensor, _: tensor)
+TRANSPOSE = Transform(lambda tensor, _: tensor.transpose(0, 1), lambda tensor, _: tensor.transpose(0, 1))
 
 
 def skip_rows(count: int) -> Transform:
     """Their position table starts with `count` rows that belong to no position. An export writes zeros there."""
     return Transform(
-        lambda tensor: tensor[count:], lambda tensor: torch.cat([tensor.new_zeros(count, tensor.shape[1]), tensor])
+        lambda tensor, _: tensor[count:], lambda tensor, _: torch.cat([tensor.new_zeros(count, tensor.shape[1]), tensor])
     )
 
 
 def reshape(theirs: Sequence[int], ours: Sequence[int]) -> Transform:
     """The same numbers in another shape; one size may be -1, as in `Tensor.reshape`."""
-    return Transform(lambda tensor: tensor.reshape(*ours), lambda tensor: tensor.reshape(*theirs))
+    return Transform(lambda tensor, _: tensor.reshape(*ours), lambda tensor, _: tensor.reshape(*theirs))
 
 
-def rotary_permutation(heads: int) -> Transform:
-    """Permute the rows of a query or key projection between the two layouts of rotary embeddings.
+def _regroup_heads(*sizes: int) -> Conversion:
+    def regroup(tensor: Tensor, model: ModelSpec) -> Tensor:
+        heads = tensor.shape[0] // (model.head_width or model.width // model.heads)
+        return tensor.unflatten(0, (heads, *sizes)).transpose(1, 2).flatten(0, 2)
 
-    Their layout rotates neighbouring rows (0 and 1, 2 and 3, ...) of a head together. Ours rotates row i of the first half
-    of a head together with row i of the second half.
-    """
+    return regroup
 
-    def to_ours(tensor: Tensor) -> Tensor:
-        return tensor.unflatten(0, (heads, -1, 2)).transpose(1, 2).flatten(0, 2)
 
-    def to_theirs(tensor: Tensor) -> Tensor:
-        return tensor.unflatten(0, (heads, 2, -1)).transpose(1, 2).flatten(0, 2)
-
-    return Transform(to_ours, to_theirs)
+# The rows of a query or key projection in the other layout of rotary embeddings. It rotates neighbouring rows (0 and 1, 2
+# and 3, ...) of a head together. Ours rotates row i of the first half of a head together with row i of the second half.
+ROTARY_PAIRS = Transform(_regroup_heads(-1, 2), _regroup_heads(2, -1))
 
 
 @dataclass(frozen=True)
-class TheirTensor:
-    """The name of one of their tensors, the rows it contributes to ours (None: all of them), and its transform."""
+class Theirs:
+    """Their name of a module or a tensor, and how the weight and the bias are converted."""
 
     name: str
-    rows: int | None = None
-    transform: Transform = IDENTITY
+    weight: Transform = IDENTITY
+    bias: Transform = IDENTITY
+
+
+# Several names are the query, key and value projections, which are one projection of ours.
+Entry = str | Theirs | tuple[str | Theirs, ...]
+Names = Mapping[str, Entry]
+
+
+def within(ours: str, theirs: str, names: Names) -> dict[str, Entry]:
+    """A table whose names are prefixed."""
+    return {
+        ours + name: tuple(replace(each, name=theirs + each.name) for each in _listed(entry))
+        for name, entry in names.items()
+    }
+
+
+def _listed(entry: Entry) -> tuple[Theirs, ...]:
+    return tuple(
+        Theirs(each) if isinstance(each, str) else each for each in (entry if isinstance(entry, tuple) else (entry,))
+    )
 
 
 @dataclass(frozen=True)
-class WeightMapping:
-    """The name of one of our tensors, and their tensors that form it."""
+class Piece:
+    """One of their tensors within one of ours: its name, the rows it contributes (None: all of them), and its transform."""
 
-    ours: str
-    theirs: tuple[TheirTensor, ...]
-
-
-def one_to_one(ours: str, theirs: str, transform: Transform = IDENTITY) -> WeightMapping:
-    """One of our tensors is one of theirs."""
-    return WeightMapping(ours, (TheirTensor(theirs, transform=transform),))
+    name: str
+    rows: int | None
+    transform: Transform
 
 
-def concatenation(ours: str, *theirs: tuple[str, int] | tuple[str, int, Transform]) -> WeightMapping:
-    """One of our tensors is several of theirs, concatenated: (name, rows) or (name, rows, transform)."""
-    return WeightMapping(ours, tuple(TheirTensor(*tensor) for tensor in theirs))
-
-
-def for_each_layer(layers: int, mappings: Iterable[WeightMapping]) -> list[WeightMapping]:
-    """Repeat mappings for every layer; `{}` in a name becomes the number of the layer."""
-    mappings = list(mappings)
-    return [
-        WeightMapping(
-            mapping.ours.replace("{}", str(layer)),
-            tuple(
-                TheirTensor(tensor.name.replace("{}", str(layer)), tensor.rows, tensor.transform)
-                for tensor in mapping.theirs
-            ),
-        )
-        for layer in range(layers)
-        for mapping in mappings
-    ]
+def pieces(names: Names, shapes: Mapping[str, Sequence[int]]) -> dict[str, list[Piece]]:
+    """Their tensors that are concatenated along the first axis to each of ours; `shapes` are those of our state dict."""
+    found = {}
+    for ours, shape in shapes.items():
+        layer = re.search(r"(?<=\.)\d+(?=\.)", ours)
+        name = ours if layer is None else f"{ours[: layer.start()]}{{}}{ours[layer.end() :]}"
+        module, _, kind = name.rpartition(".")
+        ending = "" if name in names else f".{kind}"
+        theirs = _listed(names[name if name in names else module])
+        rows: Sequence[int | None] = (None,)
+        if len(theirs) > 1:
+            # The queries of all heads are as wide as the input of the output matrix; keys and values share the rest.
+            queries = shapes[f"{ours.rpartition('.projection')[0]}.output.weight"][1]
+            rows = (queries, (shape[0] - queries) // 2, (shape[0] - queries) // 2)
+        found[ours] = [
+            Piece(
+                (each.name + ending).replace("{}", layer.group() if layer else ""),
+                count,
+                each.bias if kind == "bias" and ending else each.weight,
+            )
+            for each, count in zip(theirs, rows, strict=True)
+        ]
+    return found
 
 
 def import_tensors(
-    mappings: Sequence[WeightMapping],
-    theirs: Mapping[str, Tensor],
-    shapes: Mapping[str, Sequence[int]],
-    ignored: Sequence[str] = (),
-    where: str = "the file",
+    names: Names, model: ModelSpec, theirs: Mapping[str, Tensor], shapes: Mapping[str, Sequence[int]], where: str
 ) -> Tensors:
     """Our state dict in float32. An unknown tensor, a missing one or one of a wrong shape is an error that names it.
 
-    `shapes` are the shapes of our model's tensors. `ignored` are patterns for names of tensors that are not weights of the
-    model, such as precomputed tables and copies of tied weights. `where` names the source in error messages.
+    `shapes` are the shapes of our model's tensors. `where` names the source in error messages.
     """
-    known = {tensor.name for mapping in mappings for tensor in mapping.theirs}
-    for name in theirs:
-        if name not in known and not any(fnmatchcase(name, pattern) for pattern in ignored):
-            raise CannotImport(
-                f"{where} has a tensor {name!r} that its architecture does not have; check that weights and config match"
-            )
+    mapped = pieces(names, shapes)
+    if unknown := theirs.keys() - {piece.name for each in mapped.values() for piece in each}:
+        raise CannotImport(
+            f"{where} has a tensor {min(unknown)!r} that its architecture does not have; check that weights and config match"
+        )
     ours: Tensors = {}
-    for mapping in mappings:
-        pieces = [_converted(tensor, theirs, where) for tensor in mapping.theirs]
-        names = ", ".join(f"{tensor.name!r} {tuple(theirs[tensor.name].shape)}" for tensor in mapping.theirs)
-        if len({tuple(piece.shape[1:]) for piece in pieces}) > 1:
+    for name, its_pieces in mapped.items():
+        converted = [_converted(piece, theirs, model, where) for piece in its_pieces]
+        shown = ", ".join(f"{piece.name!r} {tuple(theirs[piece.name].shape)}" for piece in its_pieces)
+        if len({tuple(tensor.shape[1:]) for tensor in converted}) > 1:
             raise CannotImport(
-                f"{where}: {names} have rows of different lengths and cannot be concatenated; check the config"
+                f"{where}: {shown} have rows of different lengths and cannot be concatenated; check the config"
             )
-        whole = torch.cat(pieces) if len(pieces) > 1 else pieces[0]
-        expected = tuple(shapes[mapping.ours])
-        if tuple(whole.shape) != expected:
+        whole = torch.cat(converted) if len(converted) > 1 else converted[0]
+        if tuple(whole.shape) != tuple(shapes[name]):
             raise CannotImport(
-                f"{where}: {names} becomes shape {tuple(whole.shape)}, but the model needs {expected}; check the config"
+                f"{where}: {shown} becomes shape {tuple(whole.shape)}, but the model needs {tuple(shapes[name])}; check the "
+                "config"
             )
-        ours[mapping.ours] = whole.to(torch.float32).contiguous()
-        if wrong := int((~torch.isfinite(ours[mapping.ours])).sum()):
+        ours[name] = whole.to(torch.float32).contiguous()
+        if wrong := int((~torch.isfinite(ours[name])).sum()):
             raise CannotImport(
-                f"{where}: {names} must hold finite numbers, and {wrong:,} of its {whole.numel():,} values are NaN or "
+                f"{where}: {shown} must hold finite numbers, and {wrong:,} of its {whole.numel():,} values are NaN or "
                 "infinite in float32; download or export it again"
             )
     return ours
 
 
-def _converted(tensor: TheirTensor, theirs: Mapping[str, Tensor], where: str) -> Tensor:
+def _converted(piece: Piece, theirs: Mapping[str, Tensor], model: ModelSpec, where: str) -> Tensor:
     """One of their tensors in our layout."""
-    if tensor.name not in theirs:
-        raise CannotImport(f"{where} lacks the tensor {tensor.name!r}; download or export it again")
-    shape = tuple(theirs[tensor.name].shape)
+    if piece.name not in theirs:
+        raise CannotImport(f"{where} lacks the tensor {piece.name!r}; download or export it again")
+    shape = tuple(theirs[piece.name].shape)
     try:
-        converted = tensor.transform.to_ours(theirs[tensor.name])
+        converted = piece.transform.to_ours(theirs[piece.name], model)
     except (RuntimeError, IndexError) as error:
-        raise CannotImport(f"{where}: {tensor.name!r} has shape {shape}, which does not fit the model: {error}") from None
-    if tensor.rows is not None and tuple(converted.shape[:1]) != (tensor.rows,):
+        raise CannotImport(f"{where}: {piece.name!r} has shape {shape}, which does not fit the model: {error}") from None
+    if piece.rows is not None and tuple(converted.shape[:1]) != (piece.rows,):
         raise CannotImport(
-            f"{where}: {tensor.name!r} has shape {shape}, but the model needs {tensor.rows} rows; check the config"
+            f"{where}: {piece.name!r} has shape {shape}, but the model needs {piece.rows} rows; check the config"
         )
     return converted
 
 
-def export_tensors(mappings: Sequence[WeightMapping], ours: Mapping[str, Tensor]) -> Tensors:
+def export_tensors(names: Names, model: ModelSpec, ours: Mapping[str, Tensor]) -> Tensors:
     """Their tensors from our state dict."""
     theirs: Tensors = {}
-    for mapping in mappings:
-        rows = [tensor.rows for tensor in mapping.theirs]
-        whole = ours[mapping.ours]
-        pieces = [whole] if rows == [None] else whole.split(rows)
-        for tensor, piece in zip(mapping.theirs, pieces, strict=True):
-            theirs[tensor.name] = tensor.transform.to_theirs(piece).contiguous()
+    for name, its_pieces in pieces(names, {name: tensor.shape for name, tensor in ours.items()}).items():
+        rows = [piece.rows for piece in its_pieces]
+        parts = [ours[name]] if rows == [None] else ours[name].split(rows)
+        for piece, part in zip(its_pieces, parts, strict=True):
+            theirs[piece.name] = piece.transform.to_theirs(part, model).contiguous()
     return theirs

@@ -4,13 +4,14 @@ A table lists only what differs from the defaults of our spec. `config_fields` l
 determines, and `fixed_fields` those that the architecture fixes. Every other spec field must have its default.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
 
+from glasshouse.interop import weight_mapping
 from glasshouse.interop.architectures.config_fields import (
     Config,
     ConfigConstraint,
@@ -21,7 +22,7 @@ from glasshouse.interop.architectures.config_fields import (
     get_key,
     set_key,
 )
-from glasshouse.interop.weight_mapping import Tensors, WeightMapping
+from glasshouse.interop.weight_mapping import Entry, Names, Tensors
 from glasshouse.specs.errors import CannotImport
 from glasshouse.specs.spec import ModelSpec
 
@@ -32,9 +33,17 @@ TOKEN_ROLES = ("bos", "eos", "pad", "decoder_start", "forced_bos", "forced_eos")
 TRAINING_ONLY = frozenset({"initialisation", "embedding_deviation", "dropout", "zero_branches"})
 
 
+# A checkpoint with this key stores its weights in another format.
+NOT_QUANTISED = ConfigConstraint("quantization_config", (None,), legacy=True)
+
+# A decoder with a classifier: a linear layer without a bias on the vector of the last token. `transformers` finds that token
+# of a padded text by the id of the padding, `pad_token_id`.
+LAST_TOKEN_CLASSES = {"head.kind": ("classifier",), "head.pooling": ("last",), "head.answer_bias": (False,)}
+
+
 @dataclass(frozen=True)
 class SharedTensor:
-    """Several names in their state dict for one tensor, such as tied embeddings. Weight mappings use the first name.
+    """Several names in their state dict for one tensor, such as tied embeddings. The table of weights uses the first.
 
     A file may contain any of the names, and the tensors under them must be equal. `reason` says why, in the error message.
     A name in `fallback_names` is read only if the file contains none of the others. An export writes the first name, or
@@ -42,14 +51,14 @@ class SharedTensor:
     """
 
     names: tuple[str, ...]
-    reason: str
+    reason: str = "tie_word_embeddings is true; set it to false in config.json if they are separate"
     fallback_names: tuple[str, ...] = ()
     write_all: bool = False
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """One Hugging Face architecture.
+    """One architecture.
 
     names: values of `architectures` in config.json; an export writes the first.
     config_fields: spec fields whose values config.json holds.
@@ -58,8 +67,8 @@ class Architecture:
     zero_filled_fields: values of spec fields that add weights to a model. An export fills the added weights with zeros, so
         the model computes the same function. This is how a model without biases is written to a format that has them.
     unused_fields: spec fields without effect in this architecture: any value can be exported.
-    weight_mappings: the mapping of every tensor of a model.
-    shared_tensors: tensors that have several names.
+    weights: their names of our modules. tied_weights: those that differ if the output is tied to the embedding.
+    tied_tensors, untied_tensors: tensors that have several names, with a tied output and without.
     ignored_tensors: patterns for names of tensors that are not weights of the model.
     optional_tensors: tensors that a file may lack, each with the spec field that is then switched off.
     base_model_prefix: the prefix of tensor names that is missing if the base model was saved without its head.
@@ -75,11 +84,13 @@ class Architecture:
     model_type: str
     config_fields: tuple[ConfigField, ...]
     fixed_fields: Mapping[str, tuple[Any, ...]]
-    weight_mappings: Callable[[ModelSpec], list[WeightMapping]]
+    weights: Names
+    tied_weights: Names = field(default_factory=dict)
     unused_fields: frozenset[str] = frozenset()
     config_constraints: tuple[ConfigConstraint, ...] = ()
     zero_filled_fields: Mapping[str, Any] = field(default_factory=dict)
-    shared_tensors: Callable[[ModelSpec], tuple[SharedTensor, ...]] = lambda model: ()
+    tied_tensors: tuple[SharedTensor, ...] = ()
+    untied_tensors: tuple[SharedTensor, ...] = ()
     ignored_tensors: tuple[str, ...] = ()
     optional_tensors: Mapping[str, str] = field(default_factory=dict)
     base_model_prefix: str = ""
@@ -97,7 +108,9 @@ class Architecture:
     def read_config(self, config: Config) -> FieldValues:
         """Spec fields from config.json. A value that Glasshouse does not support is an error."""
         config = self.upgrade_config(config)
-        for constraint in self.config_constraints:
+        if isinstance(classes := config.get("id2label"), Mapping):
+            config = {**config, "num_labels": len(classes)}
+        for constraint in (*self.config_constraints, NOT_QUANTISED):
             constraint.check(config)
         values: FieldValues = {name: allowed[0] for name, allowed in self.fixed_fields.items()}
         for config_field in self.config_fields:
@@ -153,7 +166,7 @@ class Architecture:
         """The fields that differ from an earlier field with the same key of config.json, each with that field."""
         first: dict[str, str] = {}
         fields = [config_field.spec_field for config_field in self.config_fields]
-        others = [first.setdefault(each.config_keys[0], each.spec_field) for each in self.config_fields]
+        others = [first.setdefault(each.keys[0], each.spec_field) for each in self.config_fields]
         return [(name, other) for name, other in zip(fields, others, strict=True) if values.get(name) != values.get(other)]
 
     def write_config(self, values: FieldValues, token_ids: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,11 +185,11 @@ class Architecture:
                 set_key(config, name, value)
         return config
 
-    def normalise_names(self, theirs: Tensors, model: ModelSpec, where: str) -> Tensors:
-        """Their state dict under the names that the weight mappings use, without ignored tensors and shared copies."""
-        shared_tensors = self.shared_tensors(model)
-        known = {tensor.name for mapping in self.weight_mappings(model) for tensor in mapping.theirs}
-        known |= {name for shared in shared_tensors for name in shared.names + shared.fallback_names}
+    def import_tensors(self, theirs: Tensors, model: ModelSpec, shapes: Mapping[str, Sequence[int]], where: str) -> Tensors:
+        """Our state dict, which has these shapes, from theirs."""
+        names = self._names(model)
+        known = {piece.name for pieces in weight_mapping.pieces(names, shapes).values() for piece in pieces}
+        known |= {name for shared in self._shared_tensors(model) for name in shared.names + shared.fallback_names}
         normalised: Tensors = {}
         for name, tensor in theirs.items():
             if any(fnmatchcase(name, pattern) for pattern in self.ignored_tensors):
@@ -185,19 +198,27 @@ class Architecture:
                 name = name.removesuffix(old) + new if name.endswith(old) else name
             spellings = (name, self.base_model_prefix + name, name.removeprefix(self.base_model_prefix))
             normalised[next((spelling for spelling in spellings if spelling in known), name)] = tensor
-        for shared in shared_tensors:
+        for shared in self._shared_tensors(model):
             _merge_shared(normalised, shared, where)
-        return normalised
+        return weight_mapping.import_tensors(names, model, normalised, shapes, where)
 
-    def add_shared_copies(self, theirs: Tensors, model: ModelSpec) -> Tensors:
-        """Their state dict with a copy under every further name that an export writes, and with constant tensors."""
+    def export_tensors(self, ours: Tensors, model: ModelSpec, shapes: Mapping[str, Sequence[int]]) -> Tensors:
+        """Their state dict from ours. A weight that only their model has, with these shapes, is zero and changes nothing."""
+        whole = {name: ours[name] if name in ours else torch.zeros(shape) for name, shape in shapes.items()}
+        theirs = weight_mapping.export_tensors(self._names(model), model, whole)
         copies = {
             name: theirs[shared.names[0]].clone()
-            for shared in self.shared_tensors(model)
+            for shared in self._shared_tensors(model)
             if shared.write_all
             for name in shared.names[1:] + shared.fallback_names
         }
         return {**theirs, **copies, **self.constant_tensors(model)}
+
+    def _names(self, model: ModelSpec) -> dict[str, Entry]:
+        return {**self.weights, **(self.tied_weights if model.tied else {})}
+
+    def _shared_tensors(self, model: ModelSpec) -> tuple[SharedTensor, ...]:
+        return self.tied_tensors if model.tied else self.untied_tensors
 
 
 def _merge_shared(theirs: Tensors, shared: SharedTensor, where: str) -> None:
@@ -213,8 +234,3 @@ def _merge_shared(theirs: Tensors, shared: SharedTensor, where: str) -> None:
     for name in shared.names + shared.fallback_names:
         theirs.pop(name, None)
     theirs[shared.names[0]] = kept
-
-
-def tied_tensor(copy: str, original: str) -> SharedTensor:
-    """A tensor of the output layer that is tied to another tensor, such as the token embedding."""
-    return SharedTensor((original, copy), "tie_word_embeddings is true; set it to false in config.json if they are separate")

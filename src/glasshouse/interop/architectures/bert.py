@@ -1,72 +1,47 @@
-"""BERT: an encoder trained to predict masked tokens (Devlin et al., BERT, 2019), with and without its masked-token head."""
+"""BERT, an encoder trained to predict masked tokens (Devlin et al., BERT, 2019), with several heads; and RoBERTa.
+
+BertForSequenceClassification has a layer with tanh, the pooler, between the first token's vector and the classifier. A small
+number e makes it a layer that changes nothing: tanh(e x) / e is x to a relative error of (e x)^2 / 3. So a classifier of
+ours without a hidden layer is exported exactly. A pooler that was trained has no counterpart here, so this class is not
+imported.
+
+RoBERTa (Liu et al., 2019) is a BERT that was trained longer. Its position table starts with two unused rows: the first text
+position is row 2. It recognises padding by token id 1 and gives that token no position wherever it occurs, so a text must
+not contain it.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
-from glasshouse.interop.architectures.base import Architecture, SharedTensor, tied_tensor
-from glasshouse.interop.architectures.config_fields import (
-    ACTIVATIONS,
-    NOT_QUANTISED,
-    ConfigConstraint,
-    ConfigField,
-    config_field,
-    dropout_field,
-)
-from glasshouse.interop.architectures.layer_mappings import attention_layer, weight_and_bias
-from glasshouse.interop.weight_mapping import IDENTITY, Transform, WeightMapping, for_each_layer, one_to_one
+import torch
+
+from glasshouse.interop.architectures.base import Architecture, SharedTensor
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigConstraint, ConfigField
+from glasshouse.interop.weight_mapping import IDENTITY, Entry, Names, Tensors, Theirs, Transform, skip_rows, within
 from glasshouse.specs.spec import ModelSpec
 
-# The head has two biases, `decoder.bias` and `bias`. They are one tensor if the output matrix is tied to the embedding;
-# otherwise only `decoder.bias` is used.
-HEAD = "cls.predictions"
+# Features are normalised, so they are of the size 1. float32 has the same relative precision for small numbers.
+POOLER_SCALE = 2.0**-13
+ROBERTA_OFFSET = 2
 
 
-def encoder_mappings(model: ModelSpec, prefix: str, positions: Transform = IDENTITY) -> list[WeightMapping]:
-    """The mappings of an encoder without a head, for BERT and RoBERTa. `positions` transforms the position table."""
-    ours, theirs = "blocks.{}", f"{prefix}encoder.layer.{{}}"
-    attention, embeddings = f"{theirs}.attention", f"{prefix}embeddings"
-    projections = (f"{attention}.self.query", f"{attention}.self.key", f"{attention}.self.value")
-    segments = [one_to_one("segments.weight", f"{embeddings}.token_type_embeddings.weight")]
-    return [
-        one_to_one("embedding.weight", f"{embeddings}.word_embeddings.weight"),
-        one_to_one("position.table.weight", f"{embeddings}.position_embeddings.weight", positions),
-        *(segments if model.own.get("segments") else []),
-        *weight_and_bias("embedding_norm", f"{embeddings}.LayerNorm"),
-        *for_each_layer(
-            model.layers,
-            [
-                *attention_layer(f"{ours}.attention", projections, f"{attention}.output.dense", model.width),
-                *weight_and_bias(f"{ours}.attention_connection.norm", f"{attention}.output.LayerNorm"),
-                *weight_and_bias(f"{ours}.feed_forward.up", f"{theirs}.intermediate.dense"),
-                *weight_and_bias(f"{ours}.feed_forward.down", f"{theirs}.output.dense"),
-                *weight_and_bias(f"{ours}.feed_forward_connection.norm", f"{theirs}.output.LayerNorm"),
-            ],
-        ),
-    ]
-
-
-def weight_mappings(model: ModelSpec) -> list[WeightMapping]:
-    """A model without a head has names without the prefix."""
-    if model.head.kind == "pooled":
-        return encoder_mappings(model, "")
-    return [
-        *encoder_mappings(model, "bert."),
-        *weight_and_bias("head.transform", f"{HEAD}.transform.dense"),
-        *weight_and_bias("head.norm", f"{HEAD}.transform.LayerNorm"),
-        one_to_one("head.bias", f"{HEAD}.bias" if model.tied else f"{HEAD}.decoder.bias"),
-        *([] if model.tied else [one_to_one("head.weight", f"{HEAD}.decoder.weight")]),
-    ]
-
-
-def shared_tensors(model: ModelSpec) -> tuple[SharedTensor, ...]:
-    return shared_head_tensors(model, f"{HEAD}.decoder", f"{HEAD}.bias", "bert.embeddings.word_embeddings.weight")
-
-
-def shared_head_tensors(model: ModelSpec, decoder: str, bias: str, embedding: str) -> tuple[SharedTensor, ...]:
-    """The names of the head's output matrix and bias, tied or not."""
-    if model.tied:
-        return (tied_tensor(f"{decoder}.bias", bias), tied_tensor(f"{decoder}.weight", embedding))
-    return (SharedTensor((f"{decoder}.bias",), "", fallback_names=(bias,), write_all=True),)
+def encoder(prefix: str, positions: Transform = IDENTITY) -> dict[str, Entry]:
+    """The weights of an encoder without a head. `positions` transforms the position table."""
+    layer: Names = {
+        "attention.projection": ("attention.self.query", "attention.self.key", "attention.self.value"),
+        "attention.output": "attention.output.dense",
+        "attention_connection.norm": "attention.output.LayerNorm",
+        "feed_forward.up": "intermediate.dense",
+        "feed_forward.down": "output.dense",
+        "feed_forward_connection.norm": "output.LayerNorm",
+    }
+    return {
+        "embedding": f"{prefix}embeddings.word_embeddings",
+        "position.table": Theirs(f"{prefix}embeddings.position_embeddings", positions),
+        "segments": f"{prefix}embeddings.token_type_embeddings",
+        "embedding_norm": f"{prefix}embeddings.LayerNorm",
+        **within("blocks.{}.", f"{prefix}encoder.layer.{{}}.", layer),
+    }
 
 
 def encoder_config(
@@ -74,71 +49,142 @@ def encoder_config(
 ) -> tuple[ConfigField, ...]:
     """The config fields of an encoder. `position_offset` counts the first rows of its position table that are not used."""
     return (
-        config_field("vocabulary", "vocab_size", vocabulary),
-        config_field("context", "max_position_embeddings", 512, offset=position_offset),
-        config_field("width", "hidden_size", 768),
-        config_field("layers", "num_hidden_layers", 12),
-        config_field("heads", "num_attention_heads", 12),
-        config_field("feed_forward", "intermediate_size", 3072),
-        config_field("activation", "hidden_act", "gelu", value_names=activations),
-        config_field("segments", "type_vocab_size", 2),
-        config_field("epsilon", "layer_norm_eps", 1e-12),
-        dropout_field("hidden_dropout_prob", "attention_probs_dropout_prob", default=0.1),
+        ConfigField("vocabulary", "vocab_size", vocabulary),
+        ConfigField("context", "max_position_embeddings", 512, offset=position_offset),
+        ConfigField("width", "hidden_size", 768),
+        ConfigField("layers", "num_hidden_layers", 12),
+        ConfigField("heads", "num_attention_heads", 12),
+        ConfigField("feed_forward", "intermediate_size", 3072),
+        ConfigField("activation", "hidden_act", "gelu", value_names=activations),
+        ConfigField("segments", "type_vocab_size", 2),
+        ConfigField("epsilon", "layer_norm_eps", 1e-12),
+        ConfigField("dropout", ("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.1, value_if_unequal=0.0),
     )
 
 
-TIED = config_field("tied", "tie_word_embeddings", True)
-
-CONFIG_CONSTRAINTS = (
-    ConfigConstraint("is_decoder", (False,)),
-    ConfigConstraint("add_cross_attention", (False,)),
-    ConfigConstraint("position_embedding_type", ("absolute",), legacy=True),
-    NOT_QUANTISED,
-)
-
-ENCODER: Mapping[str, tuple[Any, ...]] = {
+FIXED_FIELDS = {
     "kind": ("encoder",),
     "position": ("learned",),
     "connection": ("post-norm",),
     "embedding_norm": (True,),
     "bias": (True,),
 }
-MASKED_TOKEN_HEAD: Mapping[str, tuple[Any, ...]] = {"head.kind": ("masked-token", ""), "head.bias": (True,)}
-POOLED_HEAD: Mapping[str, tuple[Any, ...]] = {"head.kind": ("pooled",)}
-
-# The file does not say how token vectors are pooled, and a pooled head has no output matrix to tie.
-POOLED_UNUSED = frozenset({"tied", "head.pooling"})
-# Position and segment indices are precomputed. Glasshouse has no counterpart of the pooler (a layer on the first token's
-# vector) and of the head for next-sentence prediction.
-IGNORED_TENSORS = ("*position_ids", "*token_type_ids", "*pooler.dense.*", "cls.seq_relationship.*")
-# The first BERT files name the weight and the bias of a norm after TensorFlow's variables.
-LEGACY_SUFFIXES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
-
-BERT_FOR_MASKED_TOKENS = Architecture(
-    names=("BertForMaskedLM",),
-    model_type="bert",
-    # BERT applies `hidden_act` in its head too; our masked-token head always uses the exact GELU.
-    config_fields=(*encoder_config({"gelu": "gelu-exact", "gelu_python": "gelu-exact"}), TIED),
-    config_constraints=CONFIG_CONSTRAINTS,
-    fixed_fields={**ENCODER, **MASKED_TOKEN_HEAD},
-    zero_filled_fields={"bias": True, "segments": 1, "head.bias": True},
-    weight_mappings=weight_mappings,
-    shared_tensors=shared_tensors,
-    ignored_tensors=IGNORED_TENSORS,
-    base_model_prefix="bert.",
-    legacy_suffixes=LEGACY_SUFFIXES,
-)
 
 BERT = Architecture(
     names=("BertModel",),
     model_type="bert",
     config_fields=encoder_config(ACTIVATIONS),
-    config_constraints=CONFIG_CONSTRAINTS,
-    fixed_fields={**ENCODER, **POOLED_HEAD},
+    config_constraints=(
+        ConfigConstraint("is_decoder", (False,)),
+        ConfigConstraint("add_cross_attention", (False,)),
+        ConfigConstraint("position_embedding_type", ("absolute",), legacy=True),
+    ),
+    fixed_fields={**FIXED_FIELDS, "head.kind": ("pooled",)},
     zero_filled_fields={"bias": True, "segments": 1},
-    unused_fields=POOLED_UNUSED,
-    weight_mappings=weight_mappings,
-    ignored_tensors=IGNORED_TENSORS,
+    # The file does not say how token vectors are pooled, and a pooled head has no output matrix to tie.
+    unused_fields=frozenset({"tied", "head.pooling"}),
+    weights=encoder(""),
+    # Position and segment indices are precomputed. Glasshouse has no counterpart of the pooler (a layer on the first token's
+    # vector) and of the head for next-sentence prediction.
+    ignored_tensors=("*position_ids", "*token_type_ids", "*pooler.dense.*", "cls.seq_relationship.*"),
     base_model_prefix="bert.",
-    legacy_suffixes=LEGACY_SUFFIXES,
+    # The first BERT files name the weight and the bias of a norm after TensorFlow's variables.
+    legacy_suffixes={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
+)
+
+
+def with_masked_tokens(
+    table: Architecture, config_fields: tuple[ConfigField, ...], weights: Names, name: str, decoder: str, bias: str
+) -> Architecture:
+    """An encoder with the head for masked tokens.
+
+    The head has an output matrix and two biases, which are one tensor if the matrix is tied to the embedding. Otherwise only
+    the bias of `decoder` is used.
+    """
+    embedding = f"{table.base_model_prefix}embeddings.word_embeddings.weight"
+    return replace(
+        table,
+        names=(name,),
+        config_fields=(*config_fields, ConfigField("tied", "tie_word_embeddings", True)),
+        fixed_fields={**FIXED_FIELDS, "head.kind": ("masked-token", ""), "head.bias": (True,)},
+        zero_filled_fields={**table.zero_filled_fields, "head.bias": True},
+        unused_fields=frozenset(),
+        weights={**weights, "head": decoder},
+        tied_weights={"head.bias": bias},
+        tied_tensors=(SharedTensor((bias, f"{decoder}.bias")), SharedTensor((embedding, f"{decoder}.weight"))),
+        untied_tensors=(SharedTensor((f"{decoder}.bias",), fallback_names=(bias,), write_all=True),),
+    )
+
+
+BERT_FOR_MASKED_TOKENS = with_masked_tokens(
+    BERT,
+    # BERT applies `hidden_act` in its head too; our masked-token head always uses the exact GELU.
+    encoder_config({"gelu": "gelu-exact", "gelu_python": "gelu-exact"}),
+    {
+        **encoder("bert."),
+        "head.transform": "cls.predictions.transform.dense",
+        "head.norm": "cls.predictions.transform.LayerNorm",
+    },
+    "BertForMaskedLM",
+    "cls.predictions.decoder",
+    "cls.predictions.bias",
+)
+
+
+def identity_pooler(model: ModelSpec) -> Tensors:
+    """The pooler that hands the first token's vector on."""
+    return {
+        "bert.pooler.dense.weight": POOLER_SCALE * torch.eye(model.width),
+        "bert.pooler.dense.bias": torch.zeros(model.width),
+    }
+
+
+BERT_FOR_CLASSES = replace(
+    BERT,
+    names=("BertForSequenceClassification",),
+    config_fields=(*encoder_config(ACTIVATIONS), ConfigField("head.classes", "num_labels", 2)),
+    fixed_fields={**FIXED_FIELDS, "head.kind": ("classifier",), "head.pooling": ("first",)},
+    unused_fields=frozenset({"tied"}),
+    weights={
+        **encoder("bert."),
+        "head.answer": Theirs(
+            "classifier", Transform(lambda tensor, _: tensor * POOLER_SCALE, lambda tensor, _: tensor / POOLER_SCALE)
+        ),
+    },
+    constant_tensors=identity_pooler,
+    export_only=True,
+)
+
+BERT_FOR_TAGS = replace(
+    BERT,
+    names=("BertForTokenClassification",),
+    config_fields=(*encoder_config(ACTIVATIONS), ConfigField("head.tags", "num_labels", 2)),
+    fixed_fields={**FIXED_FIELDS, "head.kind": ("tagger",)},
+    unused_fields=frozenset({"tied"}),
+    weights={**encoder("bert."), "head.answer": "classifier"},
+)
+
+ROBERTA = replace(
+    BERT,
+    names=("RobertaModel",),
+    model_type="roberta",
+    config_fields=encoder_config(ACTIVATIONS, 50265, ROBERTA_OFFSET),
+    config_constraints=(*BERT.config_constraints, ConfigConstraint("pad_token_id", (ROBERTA_OFFSET - 1,))),
+    weights=encoder("", skip_rows(ROBERTA_OFFSET)),
+    base_model_prefix="roberta.",
+    round_trip_only="RoBERTa reads token 1 as padding, but in a run that was not imported from RoBERTa it may be a word",
+)
+
+ROBERTA_FOR_MASKED_TOKENS = with_masked_tokens(
+    ROBERTA,
+    # RoBERTa's head always uses the exact GELU, as ours does, so any `hidden_act` is supported.
+    ROBERTA.config_fields,
+    {
+        **encoder("roberta.", skip_rows(ROBERTA_OFFSET)),
+        "head.transform": "lm_head.dense",
+        "head.norm": "lm_head.layer_norm",
+    },
+    "RobertaForMaskedLM",
+    "lm_head.decoder",
+    "lm_head.bias",
 )

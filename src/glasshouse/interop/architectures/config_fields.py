@@ -32,34 +32,40 @@ ACTIVATIONS: Mapping[str, str] = {
 class ConfigField:
     """One field of our spec and the keys of config.json that hold its value.
 
-    config_keys: dotted keys; if there are several, all must hold the same value, and an export writes all of them.
-    default: the value if the key is missing, or a function that computes it from the spec fields read before.
+    config_keys: a dotted key, or several that must hold the same value; an export writes all of them.
+    default: the value if the key is missing, or a function that computes it from the spec fields read before. Without a
+        default the key must be there.
     value_names: for a field with named values: their name of each value, and ours.
     offset: how much larger their number is than ours.
-    value_if_unequal: our value if several keys disagree; None makes that an error.
+    value_if_unequal: our value if several keys disagree; None makes that an error. Dropout acts in training alone, so that
+        outputs are the same with 0.
     resolve_zero: computes what 0 means in our spec from the other fields, because config.json needs the number itself.
     """
 
     spec_field: str
-    config_keys: tuple[str, ...]
+    config_keys: str | tuple[str, ...]
     default: Any = None
     value_names: Mapping[str, str] | None = None
     offset: int = 0
     value_if_unequal: Any = None
     resolve_zero: Callable[[FieldValues], Any] | None = None
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self.config_keys,) if isinstance(self.config_keys, str) else self.config_keys
+
     def read(self, config: Config, values: FieldValues) -> Any:
         """The value for our spec, checked by the rule of its field. `values` are the fields read before."""
-        candidates = [self._config_value(config, key, values) for key in self.config_keys]
+        candidates = [self._config_value(config, key, values) for key in self.keys]
         if any(value != candidates[0] for value in candidates):
             if self.value_if_unequal is not None:
                 return self.value_if_unequal
-            settings = " and ".join(f"{key}={value!r}" for key, value in zip(self.config_keys, candidates, strict=True))
+            settings = " and ".join(f"{key}={value!r}" for key, value in zip(self.keys, candidates, strict=True))
             raise CannotImport(
                 f"{settings} differ, but Glasshouse has one field for them, model.{self.spec_field}; "
                 "only models with equal values can be imported"
             )
-        key, value = self.config_keys[0], candidates[0]
+        key, value = self.keys[0], candidates[0]
         if self.value_names is not None:
             if not isinstance(value, str) or value not in self.value_names:
                 raise CannotImport(f"{key}={value!r} is not supported; supported: {', '.join(self.value_names)}")
@@ -76,6 +82,10 @@ class ConfigField:
         value = get_key(config, key)
         if value is None:
             value = self.default(values) if callable(self.default) else self.default
+        if value is None:
+            raise CannotImport(
+                f"the key {key!r} is missing, which is needed to build the model; download or export it again"
+            )
         return value
 
     def mismatch(self, values: FieldValues) -> str | None:
@@ -92,21 +102,7 @@ class ConfigField:
             value = self.resolve_zero(values)
         if self.value_names is not None:
             value = next(theirs for theirs, ours in self.value_names.items() if ours == value)
-        return dict.fromkeys(self.config_keys, value + self.offset if self.offset else value)
-
-
-def config_field(spec_field: str, config_key: str, default: Any = None, **options: Any) -> ConfigField:
-    """A spec field that one config key holds."""
-    return ConfigField(spec_field, (config_key,), default, **options)
-
-
-def dropout_field(*config_keys: str, default: float) -> ConfigField:
-    """The dropout of our spec, for which their config has several keys.
-
-    If the keys disagree, the imported model has dropout 0. Dropout acts in training alone, so its outputs are
-    unchanged. An export writes our dropout to every key.
-    """
-    return ConfigField("dropout", config_keys, default, value_if_unequal=0.0)
+        return dict.fromkeys(self.keys, value + self.offset if self.offset else value)
 
 
 @dataclass(frozen=True)
@@ -131,12 +127,10 @@ class ConfigConstraint:
         )
 
 
-# A quantised checkpoint stores its weights in another format.
-NOT_QUANTISED = ConfigConstraint("quantization_config", (None,), legacy=True)
-
-
 def get_key(config: Config, name: str) -> Any:
-    """The value of a dotted key; None if it, or a table that holds it, is missing."""
+    """The value of a dotted key; None if it, or a table that holds it, is missing. GGUF keys are not split into tables."""
+    if name in config:
+        return config[name]
     value: Any = config
     for word in name.split("."):
         value = value.get(word) if isinstance(value, Mapping) else None

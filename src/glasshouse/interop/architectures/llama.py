@@ -4,52 +4,33 @@ Hugging Face files of Llama use the same rotary layout as Glasshouse, so queries
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
-from glasshouse.interop.architectures.base import Architecture, SharedTensor, tied_tensor
-from glasshouse.interop.architectures.config_fields import (
-    NOT_QUANTISED,
-    Config,
-    ConfigConstraint,
-    ConfigField,
-    FieldValues,
-    config_field,
-    dropout_field,
-)
-from glasshouse.interop.architectures.layer_mappings import attention_layer, key_value_rows, query_rows, weight_and_bias
-from glasshouse.interop.weight_mapping import WeightMapping, for_each_layer, one_to_one
-from glasshouse.specs.spec import ModelSpec
+from glasshouse.interop.architectures.base import LAST_TOKEN_CLASSES, Architecture, SharedTensor
+from glasshouse.interop.architectures.config_fields import Config, ConfigConstraint, ConfigField, FieldValues
+from glasshouse.interop.weight_mapping import within
 
-
-def decoder_mappings(model: ModelSpec) -> list[WeightMapping]:
-    """The mappings of a decoder without a head."""
-    ours, theirs, bias = "blocks.{}", "model.layers.{}", model.bias
-    attention = f"{theirs}.self_attn"
-    projections = (f"{attention}.q_proj", f"{attention}.k_proj", f"{attention}.v_proj")
-    rows = query_rows(model), key_value_rows(model)
-    return [
-        one_to_one("embedding.weight", "model.embed_tokens.weight"),
-        *for_each_layer(
-            model.layers,
-            [
-                *weight_and_bias(f"{ours}.attention_connection.norm", f"{theirs}.input_layernorm", bias=False),
-                *attention_layer(f"{ours}.attention", projections, f"{attention}.o_proj", *rows, bias),
-                *weight_and_bias(f"{ours}.feed_forward_connection.norm", f"{theirs}.post_attention_layernorm", bias=False),
-                *weight_and_bias(f"{ours}.feed_forward.gate", f"{theirs}.mlp.gate_proj", bias),
-                *weight_and_bias(f"{ours}.feed_forward.up", f"{theirs}.mlp.up_proj", bias),
-                *weight_and_bias(f"{ours}.feed_forward.down", f"{theirs}.mlp.down_proj", bias),
-            ],
-        ),
-        one_to_one("final_norm.weight", "model.norm.weight"),
-    ]
+DECODER = {
+    "embedding": "model.embed_tokens",
+    **within(
+        "blocks.{}.",
+        "model.layers.{}.",
+        {
+            "attention_connection.norm": "input_layernorm",
+            "attention.projection": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+            "attention.output": "self_attn.o_proj",
+            "feed_forward_connection.norm": "post_attention_layernorm",
+            "feed_forward.gate": "mlp.gate_proj",
+            "feed_forward.up": "mlp.up_proj",
+            "feed_forward.down": "mlp.down_proj",
+        },
+    ),
+    "final_norm": "model.norm",
+}
 
 
-def weight_mappings(model: ModelSpec) -> list[WeightMapping]:
-    return [*decoder_mappings(model), *([] if model.tied else [one_to_one("head.weight", "lm_head.weight")])]
-
-
-def shared_tensors(model: ModelSpec) -> tuple[SharedTensor, ...]:
-    return (tied_tensor("lm_head.weight", "model.embed_tokens.weight"),) if model.tied else ()
+def heads(values: FieldValues) -> int:
+    return values["heads"]
 
 
 def default_head_width(values: FieldValues) -> int:
@@ -69,51 +50,53 @@ def upgrade_config(config: Config) -> Config:
     return {**config, "rope_scaling": scaling, "rope_parameters": {**rotary, "rope_theta": base}, "rope_theta": base}
 
 
-DECODER_CONFIG: tuple[ConfigField, ...] = (
-    config_field("vocabulary", "vocab_size", 32000),
-    config_field("context", "max_position_embeddings", 2048),
-    config_field("width", "hidden_size", 4096),
-    config_field("layers", "num_hidden_layers", 32),
-    config_field("heads", "num_attention_heads", 32),
-    config_field(
-        "key_value_heads",
-        "num_key_value_heads",
-        lambda values: values["heads"],
-        resolve_zero=lambda values: values["heads"],
-    ),
-    config_field("head_width", "head_dim", default_head_width, resolve_zero=default_head_width),
-    config_field("feed_forward", "intermediate_size", 11008),
-    config_field("activation", "hidden_act", "silu", value_names={"silu": "swiglu", "swish": "swiglu"}),
-    config_field("epsilon", "rms_norm_eps", 1e-6),
+DECODER_CONFIG = (
+    ConfigField("vocabulary", "vocab_size", 32000),
+    ConfigField("context", "max_position_embeddings", 2048),
+    ConfigField("width", "hidden_size", 4096),
+    ConfigField("layers", "num_hidden_layers", 32),
+    ConfigField("heads", "num_attention_heads", 32),
+    ConfigField("key_value_heads", "num_key_value_heads", heads, resolve_zero=heads),
+    ConfigField("head_width", "head_dim", default_head_width, resolve_zero=default_head_width),
+    ConfigField("feed_forward", "intermediate_size", 11008),
+    ConfigField("activation", "hidden_act", "silu", value_names={"silu": "swiglu", "swish": "swiglu"}),
+    ConfigField("epsilon", "rms_norm_eps", 1e-6),
     # Written in both places, because releases of transformers before 5 read the top-level key.
     ConfigField("rotary_base", ("rope_parameters.rope_theta", "rope_theta"), 10000.0),
     ConfigField("bias", ("attention_bias", "mlp_bias"), False),
-    dropout_field("attention_dropout", default=0.0),
+    ConfigField("dropout", "attention_dropout", 0.0),
 )
-CONFIG_CONSTRAINTS = (
-    ConfigConstraint("rope_parameters.rope_type", ("default",)),
-    ConfigConstraint("rope_parameters.type", ("default",), legacy=True),
-    ConfigConstraint("rope_scaling", (None,), legacy=True),
-    ConfigConstraint("sliding_window", (None,), legacy=True),
-    NOT_QUANTISED,
-)
-DECODER: Mapping[str, tuple[Any, ...]] = {
+FIXED_FIELDS = {
     "kind": ("decoder",),
     "norm": ("rms",),
     # Grouped-query attention with as many key-value heads as heads is dot-product attention.
     "attention": ("grouped-query", "dot-product"),
 }
-IGNORED_TENSORS = ("*.rotary_emb.inv_freq",)
 
 LLAMA = Architecture(
     names=("LlamaForCausalLM",),
     model_type="llama",
-    config_fields=(*DECODER_CONFIG, config_field("tied", "tie_word_embeddings", False)),
-    config_constraints=CONFIG_CONSTRAINTS,
-    fixed_fields={**DECODER, "head.kind": ("next-token", "")},
-    weight_mappings=weight_mappings,
-    shared_tensors=shared_tensors,
-    ignored_tensors=IGNORED_TENSORS,
+    config_fields=(*DECODER_CONFIG, ConfigField("tied", "tie_word_embeddings", False)),
+    config_constraints=(
+        ConfigConstraint("rope_parameters.rope_type", ("default",)),
+        ConfigConstraint("rope_parameters.type", ("default",), legacy=True),
+        ConfigConstraint("rope_scaling", (None,), legacy=True),
+        ConfigConstraint("sliding_window", (None,), legacy=True),
+    ),
+    fixed_fields={**FIXED_FIELDS, "head.kind": ("next-token", "")},
+    weights={**DECODER, "head": "lm_head"},
+    tied_tensors=(SharedTensor(("model.embed_tokens.weight", "lm_head.weight")),),
+    ignored_tensors=("*.rotary_emb.inv_freq",),
     base_model_prefix="model.",
     upgrade_config=upgrade_config,
+)
+
+LLAMA_FOR_CLASSES = replace(
+    LLAMA,
+    names=("LlamaForSequenceClassification",),
+    config_fields=(*DECODER_CONFIG, ConfigField("head.classes", "num_labels", 2)),
+    fixed_fields={**FIXED_FIELDS, **LAST_TOKEN_CLASSES},
+    unused_fields=frozenset({"tied"}),
+    weights={**DECODER, "head.answer": "score"},
+    tied_tensors=(),
 )
