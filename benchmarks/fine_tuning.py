@@ -34,7 +34,7 @@ from torch import Tensor
 
 import glasshouse
 from glasshouse.data import prepared_data
-from glasshouse.interop import package_weights
+from glasshouse.interop import formats
 from glasshouse.tasks import contrastive
 from glasshouse.training.job import Job
 
@@ -509,7 +509,7 @@ def main() -> None:
             os.environ["GLASSHOUSE_CACHE"] = str(Path(temporary) / "cache")
             directory = tiny_model(Path(temporary) / "model")
         else:
-            directory = Path(options.model) if options.model else package_weights.model_directory(PACKAGE)
+            directory = Path(options.model) if options.model else formats.package_directory(PACKAGE)
         for part in [options.part] if options.part else RECIPES:
             data, rows = rows_of(part, options, Path(temporary))
             if options.smoke:

@@ -32,7 +32,7 @@ from rich.table import Table
 from glasshouse import models
 from glasshouse.generation.engine import GenerationEngine
 from glasshouse.generation.sampling import Sampling
-from glasshouse.interop import gguf_export
+from glasshouse.interop import gguf_models
 from glasshouse.interop.imported_model import ImportedModel, save_as_run
 from glasshouse.llms import llama_cpp_server
 from glasshouse.models import int8_weights
@@ -106,7 +106,7 @@ def llama_cpp(
     contents = json.loads((folder / "tokenizer.json").read_text())
     imported = ImportedModel(spec, context, vocabulary, model.state_dict(), contents, "benchmark")
     file = folder / "model.gguf"
-    gguf_export.export(Run(save_as_run(imported, "run", folder / "run"), "cpu"), file)
+    gguf_models.export(Run(save_as_run(imported, "run", folder / "run"), "cpu"), file)
     server = llama_cpp_server.start_server(file, context * most_rows, "cpu", most_rows)
 
     def generate(prompts: torch.Tensor, tokens: int) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from glasshouse.records import progress_bar
-from glasshouse.scaling import isoflop_law, parametric_law, wild_bootstrap
+from glasshouse.scaling import isoflop_law, parametric_law, regression
 from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN
 from glasshouse.scaling.parametric_law import ParametricLaw
 from glasshouse.specs.errors import DataError
@@ -50,7 +50,7 @@ def simulate(noise: float, seeds: int, factors: tuple[float, ...], resamples: in
     runs = np.arange(len(rows))
 
     def contains(values: np.ndarray, freedom: int, truth: float) -> bool:
-        low, high = wild_bootstrap.interval(values, freedom)
+        low, high = regression.interval(values, freedom)
         return low <= truth <= high
 
     # The random numbers of the resamples are not those of the noise.
@@ -60,7 +60,7 @@ def simulate(noise: float, seeds: int, factors: tuple[float, ...], resamples: in
     }
     try:
         curves = isoflop_law.fit(parameters, tokens, losses, budgets, runs, resamples, seed + 10**6)
-        found["IsoFLOP"] = contains(curves.resampled[:, 1], curves.freedom, LAW.size_exponent)
+        found["IsoFLOP"] = contains(curves.sizes.resampled[:, 1], curves.freedom, LAW.size_exponent)
     except DataError:
         found["IsoFLOP"] = False
     return found

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 import glasshouse
-from glasshouse.interop import formats, gguf_export, huggingface, imported_model, llama2c
+from glasshouse.interop import formats, gguf_models, huggingface, imported_model, llama2c
 from glasshouse.records import checkpoint
 from glasshouse.specs.errors import CannotImport, GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
@@ -66,7 +66,7 @@ def whole_files(kind: str, folder: Path) -> Files:
         run = random_run(BytePair.train(["the sun and the rain in the garden"] * 9, 270), LLAMA, folder.name, context=16)
         if kind == "gguf":
             needs.package("gguf")
-            gguf_export.export(run, folder / "model.gguf")
+            gguf_models.export(run, folder / "model.gguf")
         else:
             huggingface.export(run, folder / "out")
             folder = folder / "out"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
-from glasshouse.interop import gguf_export
+from glasshouse.interop import gguf_models
 from glasshouse.runs.run import Run
 from glasshouse.tokenizers.byte_pair import BytePair
 
@@ -26,5 +26,5 @@ def llama_run(byte_pairs) -> Run:
 
 @pytest.fixture
 def llama_gguf(llama_run, tmp_path) -> Path:
-    gguf_export.export(llama_run, tmp_path / "small.gguf")
+    gguf_models.export(llama_run, tmp_path / "small.gguf")
     return tmp_path / "small.gguf"

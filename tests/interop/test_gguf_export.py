@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glasshouse.interop import gguf_export, gguf_import, imported_model, llama2c, llama_cpp
+from glasshouse.interop import gguf_models, imported_model, llama2c, llama_cpp
 from glasshouse.interop.architectures.config_fields import field_values, with_field_values
 from glasshouse.interop.gguf_file import GGUF
 from glasshouse.runs.run import Run
@@ -28,7 +28,7 @@ needs.package("xllamacpp")
 def test_llama_cpp_continues_as_glasshouse_does(name, byte_pairs, tmp_path):
     run = random_run(byte_pairs[PATTERNS.get(name, "gpt-2")], MODELS[name], name)
     path = tmp_path / f"{name}.gguf"
-    gguf_export.export(run, path)
+    gguf_models.export(run, path)
     theirs = llama_cpp.greedy_in_llama_cpp(path, PROMPTS, 50)
     ours = run.sample(PROMPTS, tokens=50, temperature=0, alternatives=2)
     assert theirs == [[choice.token for choice in completion.choices] for completion in ours]
@@ -42,8 +42,8 @@ def test_llama_cpp_continues_as_glasshouse_does(name, byte_pairs, tmp_path):
 @pytest.mark.parametrize("name", MODELS)
 def test_imported_again_it_is_the_same(name, byte_pairs, tmp_path):
     run = random_run(byte_pairs[PATTERNS.get(name, "gpt-2")], MODELS[name], name)
-    gguf_export.export(run, tmp_path / "once.gguf")
-    imported = gguf_import.read(tmp_path / "once.gguf")
+    gguf_models.export(run, tmp_path / "once.gguf")
+    imported = gguf_models.read(tmp_path / "once.gguf")
     again = Run(imported_model.save_as_run(imported, f"{name}-again"), device="cpu")
     assert torch.allclose(logits(run), logits(again), atol=1e-5, rtol=0)
     key_value_heads = run.model.blocks[0].attention.key_value_heads
@@ -52,7 +52,7 @@ def test_imported_again_it_is_the_same(name, byte_pairs, tmp_path):
     assert imported.tokenizer == json.loads(run.folder.tokenizer_file.read_text())
     assert isinstance(again.tokenizer, BytePair)
     assert again.facts["token_ids"] == {"bos": 0, "eos": 0}
-    gguf_export.export(again, tmp_path / "twice.gguf")
+    gguf_models.export(again, tmp_path / "twice.gguf")
     first, second = GGUF(tmp_path / "once.gguf"), GGUF(tmp_path / "twice.gguf")
     assert {**first.metadata, "general.name": ""} == {**second.metadata, "general.name": ""}
     assert all(torch.equal(first.tensor(tensor), second.tensor(tensor)) for tensor in first.tensors)
@@ -61,7 +61,7 @@ def test_imported_again_it_is_the_same(name, byte_pairs, tmp_path):
 def test_the_story_in_llama_cpp(tmp_path):
     run = Run(imported_model.save_as_run(llama2c.read(stories_file()), "stories"), device="cpu")
     path = tmp_path / "stories.gguf"
-    gguf_export.export(run, path)
+    gguf_models.export(run, path)
     prompts = ["", "Once upon a time", "The big dog\nran", "“Héllo” 😀", "Lily and Tom"]
     theirs = llama_cpp.greedy_in_llama_cpp(path, prompts, 65)
     ours = run.sample(prompts, tokens=65, temperature=0)
@@ -69,7 +69,7 @@ def test_the_story_in_llama_cpp(tmp_path):
     assert run.tokenizer.decode(theirs[0]).startswith(STORY)
     texts = [text for text in TEXTS if "<s>" not in text]
     assert llama_cpp.tokens_in_llama_cpp(path, texts) == [run.tokenizer.encode(text).tolist() for text in texts]
-    imported = gguf_import.read(path)
+    imported = gguf_models.read(path)
     assert imported.tokenizer == json.loads(run.folder.tokenizer_file.read_text())
     assert imported.model == run.spec.model
 
@@ -77,7 +77,7 @@ def test_the_story_in_llama_cpp(tmp_path):
 def test_the_context_is_the_limit(byte_pairs, tmp_path):
     """llama.cpp stops at the end of the position table."""
     run = random_run(byte_pairs["gpt-2"], GPT2, "short", context=16)
-    gguf_export.export(run, tmp_path / "short.gguf")
+    gguf_models.export(run, tmp_path / "short.gguf")
     (theirs,) = llama_cpp.greedy_in_llama_cpp(tmp_path / "short.gguf", ["I"], 50)
     ours = run.sample("I", tokens=50, temperature=0)[0]
     assert 10 <= len(theirs) <= 16
@@ -91,7 +91,7 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
     with torch.no_grad():  # the end-of-text token becomes likelier than the third token of the completion
         chosen = ours.choices[2].token
         run.model.head.weight[end] = run.model.head.weight[chosen] * 1.01
-    gguf_export.export(run, tmp_path / "ending.gguf")
+    gguf_models.export(run, tmp_path / "ending.gguf")
     ended = run.sample("The state", tokens=8, temperature=0)[0]
     assert ended.finish == "end"
     (theirs,) = llama_cpp.greedy_in_llama_cpp(tmp_path / "ending.gguf", ["The state"], 8)
@@ -125,15 +125,15 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
 )
 def test_runs_of_another_architecture(model, reason):
     with refused(*reason):
-        gguf_export.find_for_export(model)
+        gguf_models.find_for_export(model)
 
 
 def test_a_path_that_cannot_be_written(llama_run, tmp_path):
     with refused(GlasshouseError):
-        gguf_export.export(llama_run, tmp_path / "no" / "where.gguf")
+        gguf_models.export(llama_run, tmp_path / "no" / "where.gguf")
 
 
 def test_without_the_package_gguf(llama_run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "gguf", None)
     with refused(GlasshouseError):
-        gguf_export.export(llama_run, tmp_path / "again.gguf")
+        gguf_models.export(llama_run, tmp_path / "again.gguf")

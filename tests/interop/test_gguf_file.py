@@ -6,7 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from glasshouse.interop import gguf_import
+from glasshouse.interop import gguf_models
 from glasshouse.specs.errors import CannotImport, GlasshouseError
 from tests import needs
 from tests.refusals import refused
@@ -26,9 +26,9 @@ def test_files_that_are_not_gguf(tmp_path):
     ):
         path.write_bytes(content)
         with refused(kind, path.name):
-            gguf_import.read(path)
+            gguf_models.read(path)
     with refused(GlasshouseError):
-        gguf_import.read(tmp_path / "nowhere.gguf")
+        gguf_models.read(tmp_path / "nowhere.gguf")
 
 
 def test_truncated_or_altered_anywhere(llama_gguf, tmp_path):
@@ -40,11 +40,11 @@ def test_truncated_or_altered_anywhere(llama_gguf, tmp_path):
     for size in [*generator.integers(0, len(whole) - 64, 20), *generator.integers(0, head, 10)]:
         path.write_bytes(whole[:size])
         with pytest.raises(GlasshouseError):
-            gguf_import.read(path)
+            gguf_models.read(path)
     for _ in range(60):
         content = bytearray(whole)
         for position in generator.integers(0, 2500 if generator.random() < 0.7 else head + 1500, 3):
             content[position] = generator.integers(0, 256)
         path.write_bytes(content)
         with suppress(GlasshouseError):
-            gguf_import.read(path)
+            gguf_models.read(path)

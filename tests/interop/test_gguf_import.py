@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glasshouse.interop import gguf_export, gguf_import, llama_cpp
+from glasshouse.interop import gguf_models, llama_cpp
 from glasshouse.specs.errors import CannotImport, GlasshouseError
 from tests import needs
 from tests.refusals import refused
@@ -20,15 +20,15 @@ needs.package("xllamacpp")
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q5_1"])
 def test_other_kinds_of_numbers(kind, byte_pairs, tmp_path):
     run = random_run(byte_pairs["gpt-2"], replace(LLAMA, width=64), "plain")
-    gguf_export.export(run, tmp_path / "plain.gguf")
+    gguf_models.export(run, tmp_path / "plain.gguf")
     metadata, tensors = read_gguf(tmp_path / "plain.gguf")
     tensor_type = gguf.GGMLQuantizationType[kind]
     quantised = {
         name: (gguf.quantize(numbers, tensor_type), tensor_type) if numbers.ndim == 2 else numbers
         for name, numbers in tensors.items()
     }
-    imported = gguf_import.read(write_gguf(tmp_path / "quantised.gguf", metadata, quantised))
-    plain = gguf_import.read(tmp_path / "plain.gguf")
+    imported = gguf_models.read(write_gguf(tmp_path / "quantised.gguf", metadata, quantised))
+    plain = gguf_models.read(tmp_path / "plain.gguf")
     largest = {"F16": 1e-3, "BF16": 4e-3, "Q8_0": 5e-3, "Q4_0": 0.1, "Q5_1": 0.05}[kind]
     for name, tensor in plain.tensors.items():
         error = (imported.tensors[name] - tensor).abs().max() / tensor.abs().max()
@@ -97,7 +97,7 @@ def test_files_that_cannot_be_imported(change, reason, llama_gguf, tmp_path):
     change(metadata, tensors)
     path = write_gguf(tmp_path / "changed.gguf", metadata, tensors)
     with refused(*reason) as caught:
-        gguf_import.read(path)
+        gguf_models.read(path)
     assert str(path) in str(caught.value)
 
 
@@ -107,6 +107,6 @@ def test_only_a_quantised_file_needs_the_package_gguf(llama_gguf, tmp_path, monk
     tensors["blk.0.ffn_down.weight"] = (gguf.quantize(tensors["blk.0.ffn_down.weight"], tensor_type), tensor_type)
     write_gguf(tmp_path / "quantised.gguf", metadata, tensors)
     monkeypatch.setitem(sys.modules, "gguf", None)
-    gguf_import.read(llama_gguf)
+    gguf_models.read(llama_gguf)
     with refused(GlasshouseError):
-        gguf_import.read(tmp_path / "quantised.gguf")
+        gguf_models.read(tmp_path / "quantised.gguf")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from glasshouse.interop import huggingface, imported_model
+from glasshouse.interop import formats, huggingface, imported_model
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport, GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
@@ -144,13 +144,13 @@ def test_a_path_is_never_looked_up_on_the_hub(tmp_path, monkeypatch):
     hub = needs.package("huggingface_hub")
     monkeypatch.setattr(hub, "snapshot_download", lambda *_, **__: pytest.fail("the hub was called"))
     Path("gpt2").mkdir()
-    assert huggingface.resolve("gpt2") == Path("gpt2")
-    assert huggingface.resolve(tmp_path) == tmp_path
+    assert formats.resolve("gpt2") == Path("gpt2")
+    assert formats.resolve(tmp_path) == tmp_path
     for wrong in ("no/such/folder", "/no/such", "../gpt-2", "a b", "hub:", "hub:/no/such", "hub:../gpt-2", "hub:a b"):
         with refused(GlasshouseError):
-            huggingface.resolve(wrong)
+            formats.resolve(wrong)
     with refused(GlasshouseError, "hub:owner/name"):
-        huggingface.resolve("owner/name")
+        formats.resolve("owner/name")
 
 
 def test_a_name_is_downloaded_from_the_hub(tmp_path, monkeypatch):
@@ -162,7 +162,7 @@ def test_a_name_is_downloaded_from_the_hub(tmp_path, monkeypatch):
         return str(tmp_path)
 
     monkeypatch.setattr(hub, "snapshot_download", download)
-    assert huggingface.resolve("hub:owner/name-1.5") == tmp_path
+    assert formats.resolve("hub:owner/name-1.5") == tmp_path
     assert calls == [("owner/name-1.5", {"allow_patterns": ["*.json", "*.safetensors"]})]
 
     def unreachable(*_: Any, **__: Any) -> None:
@@ -170,8 +170,8 @@ def test_a_name_is_downloaded_from_the_hub(tmp_path, monkeypatch):
 
     monkeypatch.setattr(hub, "snapshot_download", unreachable)
     with refused(GlasshouseError, "'gpt2'") as caught:
-        huggingface.resolve("hub:gpt2")
+        formats.resolve("hub:gpt2")
     assert caught.value.__cause__ is None
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     with refused(GlasshouseError, "huggingface_hub"):
-        huggingface.resolve("hub:gpt2")
+        formats.resolve("hub:gpt2")

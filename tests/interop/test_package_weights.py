@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.interop import package_weights
+from glasshouse.interop import formats
 from glasshouse.specs.errors import CannotImport
 from tests.refusals import refused
 
@@ -31,29 +31,29 @@ def test_the_model_is_found_without_running_the_package(package):
     model = add_model(package / "files" / "model")
     (package / "files" / "config.json").write_text("{}")  # a config without weights is no model
     for name in ("made_up_weights", "made-up-weights"):
-        assert package_weights.model_directory(name) == model
+        assert formats.package_directory(name) == model
     assert "made_up_weights" not in sys.modules
 
 
 def test_one_of_several_models_is_chosen_by_its_folder(package):
     small, large = add_model(package / "small"), add_model(package / "large", "model.safetensors.index.json")
     with refused(CannotImport, "package:made_up_weights/large", "package:made_up_weights/small"):
-        package_weights.model_directory("made_up_weights")
-    assert package_weights.model_directory("made_up_weights/small") == small
-    assert package_weights.model_directory("made_up_weights/large") == large
+        formats.package_directory("made_up_weights")
+    assert formats.package_directory("made_up_weights/small") == small
+    assert formats.package_directory("made_up_weights/large") == large
     with refused(CannotImport, "made_up_weights/medium"):
-        package_weights.model_directory("made_up_weights/medium")
+        formats.package_directory("made_up_weights/medium")
 
 
 def test_a_package_without_safetensors_is_refused(package):
     with refused(CannotImport, "made_up_weights", "config.json"):
-        package_weights.model_directory("made_up_weights")
+        formats.package_directory("made_up_weights")
     add_model(package / "model", "pytorch_model.bin")
     with refused(CannotImport, "pytorch_model.bin"):
-        package_weights.model_directory("made_up_weights")
+        formats.package_directory("made_up_weights")
 
 
 @pytest.mark.parametrize("name", ["no_such_package", "os.path", "", "../outside", "json_"])
 def test_a_name_of_no_package_is_refused(name):
     with refused(CannotImport, repr(name.partition("/")[0])):
-        package_weights.model_directory(name)
+        formats.package_directory(name)

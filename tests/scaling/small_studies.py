@@ -38,7 +38,7 @@ def write_study(
     spec = spec_files.to_toml(resolve_spec.spec_of(recipe, *overrides))
     facts = {"plan": PLAN} if data is None else {"plan": PLAN, "data": data}
     size = SizeRuns("1x16", 1e15, spec, dict.fromkeys(compute_optimal.COUNTS, 100), 1000, 10, 1e15, 1.0, facts)
-    study = ScaleStudy(folder, (recipe, *overrides), metric, (0, 1), 1000, (size,), 1.0, ())
+    study = ScaleStudy((recipe, *overrides), metric, (0, 1), 1000, (size,), 1.0, (), path=folder)
     folder.mkdir(parents=True)
     atomic_files.write_json(folder / scale_study.FILE, scale_study.to_json(study))
     return study

@@ -1,13 +1,13 @@
-"""IsoFLOP curves: exact parabolas give their minima, intervals cover the exponent, missing minima are named."""
+"""IsoFLOP curves: exact parabolas give their minima, intervals cover the exponent, missing minima are named. Envelopes."""
 
 import numpy as np
 import pytest
 
-from glasshouse.scaling import isoflop_law, scaling_fit, wild_bootstrap
+from glasshouse.scaling import isoflop_law, regression, scaling_fit
 from glasshouse.scaling.measurements import MeasuredLosses
 from glasshouse.specs.errors import DataError
 
-from .known_law import LAW, draw
+from .known_law import LAW, curves, draw
 
 
 def fit(table, resamples=200, seed=0):
@@ -20,17 +20,17 @@ def test_exact_parabolas_give_the_power_law():
     parameters = best * np.tile([0.3, 0.6, 1.0, 1.8, 3.0], 3)
     losses = 2 + 0.05 * np.log(parameters / best) ** 2
     found = isoflop_law.fit(parameters, budgets / parameters / 6, losses, budgets, np.arange(15), 50)
-    assert found.exponent == pytest.approx(0.4, abs=1e-6)
-    assert found.token_exponent == pytest.approx(0.6, abs=1e-6)
-    assert found.best_parameters(1e18)[0] == pytest.approx(3 * 1e18**0.4, rel=1e-5)
-    assert found.best_tokens(1e18)[0] == pytest.approx(1e18 / 6 / (3 * 1e18**0.4), rel=1e-5)
+    assert found.sizes.exponent == pytest.approx(0.4, abs=1e-6)
+    assert found.tokens.exponent == pytest.approx(0.6, abs=1e-6)
+    assert found.sizes.at(1e18)[0] == pytest.approx(3 * 1e18**0.4, rel=1e-5)
+    assert found.tokens.at(1e18)[0] == pytest.approx(1e18 / 6 / (3 * 1e18**0.4), rel=1e-5)
 
 
 def test_intervals_cover_the_true_exponent():
     covered = 0
     for seed in range(30):
         found = fit(draw(seed), seed=1000 + seed)
-        low, high = wild_bootstrap.interval(found.resampled[:, 1], found.freedom)
+        low, high = regression.interval(found.sizes.resampled[:, 1], found.freedom)
         covered += low <= LAW.size_exponent <= high
     assert covered >= 24
 
@@ -41,7 +41,7 @@ def test_a_budget_with_its_minimum_beyond_the_sizes_is_left_out():
     table.losses[first] = np.log(table.parameters[first])  # rises: no minimum
     found = fit(table)
     assert [parabola.usable for parabola in found.parabolas] == [False, True, True, True, True, True]
-    assert found.exponent == pytest.approx(LAW.size_exponent, abs=0.05)
+    assert found.sizes.exponent == pytest.approx(LAW.size_exponent, abs=0.05)
 
 
 @pytest.mark.parametrize(("factors", "remedy"), [((2, 3, 5, 8), "smaller"), ((0.1, 0.15, 0.2, 0.3), "larger")])
@@ -77,3 +77,24 @@ def test_a_budget_with_few_sizes_is_left_out_if_others_suffice():
     budgets = sorted(set(table.flops.tolist()))
     note = " ".join(scaling_fit.fit_laws(fewer, budgets, resamples=50).notes)
     assert f"at {largest:.3g} FLOPs there are fewer than 4 sizes" in note
+
+
+def test_the_envelope_gives_the_exponent():
+    found = isoflop_law.fit_envelope(curves(0, tuple(np.geomspace(1e6, 1e9, 24)), noise=0.0), 100)
+    assert found.exponent == pytest.approx(LAW.size_exponent, abs=0.05)
+    assert np.isfinite(found.resampled).all()
+    assert found.at(6e17)[0] == pytest.approx(LAW.best_parameters(1e17), rel=0.3)
+
+
+def test_too_few_sizes_are_refused():
+    with pytest.raises(DataError) as caught:
+        isoflop_law.fit_envelope(curves(0, (1e6, 1e8)), 10)
+    assert isinstance(caught.value, DataError)
+
+
+def test_an_envelope_of_one_size_is_refused():
+    table = curves(0, (1e6, 1e7, 1e8))
+    table.losses[:] = np.where(table.parameters == 1e6, 1.0, 2.0)
+    with pytest.raises(DataError) as caught:
+        isoflop_law.fit_envelope(table, 10)
+    assert isinstance(caught.value, DataError)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glasshouse.scaling import parametric_law, wild_bootstrap
+from glasshouse.scaling import parametric_law, regression
 from glasshouse.scaling.parametric_law import ParametricLaw
 from glasshouse.specs.errors import DataError, GlasshouseError
 
@@ -38,7 +38,7 @@ def test_intervals_cover_the_true_exponents(noise, seeds, simulations):
     for seed in range(simulations):
         found = fit(draw(seed, noise, seeds), resamples=200)
         for field in EXPONENTS:
-            low, high = wild_bootstrap.interval(getattr(found.resampled, field), found.freedom)
+            low, high = regression.interval(getattr(found.resampled, field), found.freedom)
             covered[field] += low <= getattr(LAW, field) <= high
     assert min(covered.values()) >= 0.8 * simulations, covered
 
@@ -66,7 +66,7 @@ def test_repeated_tokens_are_worth_less_and_the_law_finds_how_much():
     plain = parametric_law.fit(parameters, tokens, losses, runs, 100)
     repeated = parametric_law.fit(parameters, tokens, losses, runs, 100, 0, different)
     assert repeated.information < plain.information - 10
-    low, high = wild_bootstrap.interval(repeated.resampled.repetitions, repeated.freedom)
+    low, high = regression.interval(repeated.resampled.repetitions, repeated.freedom)
     assert low < 8.0 < high
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from glasshouse.scaling import loss_frontier, recipe_transfer, scaling_fit
 from glasshouse.scaling.recipe_transfer import RecipeTransfer
-from glasshouse.scaling.scaling_fit import LawEstimate, ScalingFit
+from glasshouse.scaling.regression import LawEstimate
+from glasshouse.scaling.scaling_fit import ScalingFit
 from glasshouse.specs.errors import DataError
 from tests.refusals import refused
 

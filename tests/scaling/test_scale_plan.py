@@ -7,6 +7,7 @@ import pytest
 
 from glasshouse.runs import resolve_spec
 from glasshouse.scaling import compute_optimal, scale_plan
+from glasshouse.scaling.scale_plan import SizeGrid
 from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 from glasshouse.training import devices
 from glasshouse.training.job import Job
@@ -28,7 +29,7 @@ def job():
 
 
 def test_every_run_costs_its_budget(job):
-    plan = scale_plan.make_plan(WORDS, job, [1e10, 4e10], 5, (0, 1))
+    plan = scale_plan.make_plan(job, SizeGrid([1e10, 4e10], 5))
     assert {size.budget for size in plan.sizes} == {1e10, 4e10}
     for size in plan.sizes:
         assert size.flops == pytest.approx(size.budget, rel=0.03)
@@ -38,7 +39,7 @@ def test_every_run_costs_its_budget(job):
         assert size.shape.model.width % size.shape.model.heads == 0
 
     for budget in (1e10, 4e10):
-        sizes = [size.shape.parameters[compute_optimal.WITH_HEAD] for size in plan.at(budget)]
+        sizes = [size.shape.parameters[compute_optimal.WITH_HEAD] for size in plan.sizes if size.budget == budget]
         assert sizes == sorted(set(sizes))
         middle = math.sqrt(budget / 120)
         assert sizes[0] == pytest.approx(middle / 4, rel=0.5)
@@ -55,13 +56,17 @@ def test_every_run_costs_its_budget(job):
         ([1e39, 1e40], {}, SpecError),
         ([1e7, 1e10], {}, SpecError),
         ([1e10, 4e10], {"tokens_per_parameter": 0.01}, SpecError),
-        ([1e10, 4e10], {"most_epochs": 0.01}, SpecError),
     ],
 )
 def test_impossible_plans_are_refused(job, budgets, options, code):
     with pytest.raises(GlasshouseError) as caught:
-        scale_plan.make_plan(WORDS, job, budgets, **options)
+        scale_plan.make_plan(job, SizeGrid(budgets, **options))
     assert isinstance(caught.value, code)
+
+
+def test_a_plan_that_repeats_the_data_too_often_is_refused(job):
+    with pytest.raises(SpecError):
+        scale_plan.make_plan(job, SizeGrid([1e10, 4e10]), most_epochs=0.01)
 
 
 @pytest.mark.parametrize("field", ["batch_warmup", "window_warmup", "tied_until"])
@@ -69,5 +74,5 @@ def test_runs_that_branch_have_no_settings_that_are_shares_of_their_steps(job, f
     changes = {"own": {field: 0.5}} if field == "window_warmup" else {field: 0.5}
     training = replace(job.spec.training, schedule=scale_plan.BRANCHING, **changes)
     with pytest.raises(GlasshouseError) as caught:
-        scale_plan.make_plan(WORDS, replace(job, spec=replace(job.spec, training=training)), [1e10, 4e10])
+        scale_plan.make_plan(replace(job, spec=replace(job.spec, training=training)), SizeGrid([1e10, 4e10]))
     assert isinstance(caught.value, SpecError)

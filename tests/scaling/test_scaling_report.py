@@ -7,7 +7,7 @@ import pytest
 
 from glasshouse.pages import scaling_page
 from glasshouse.scaling import scaling_fit, scaling_report
-from glasshouse.scaling.scaling_fit import LawEstimate
+from glasshouse.scaling.regression import LawEstimate
 
 from .known_law import LAW, draw, uneven
 

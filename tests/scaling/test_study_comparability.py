@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.scaling import study_comparability
+from glasshouse.scaling import recipe_transfer
 from glasshouse.specs.errors import DataError, RunError
 from tests.refusals import refused
 
@@ -20,12 +20,12 @@ def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_recipes_on_the_same_data_are_compared(studies):
     write_study(studies / "a", "model.norm=layer")
     write_study(studies / "b", "model.norm=rms")
-    assert study_comparability.check_sources("a", "b") == []
+    assert recipe_transfer.check_sources("a", "b") == []
     write_study(studies / "longer", "data.context=32")
-    [note] = study_comparability.check_sources("a", "longer")
+    [note] = recipe_transfer.check_sources("a", "longer")
     assert "the contexts differ" in note
     write_study(studies / "older", data=None)
-    [note] = study_comparability.check_sources("a", "older")
+    [note] = recipe_transfer.check_sources("a", "older")
     assert "not known" in note
 
 
@@ -36,32 +36,32 @@ def test_losses_that_are_not_comparable_are_refused(studies):
     write_study(studies / "test", metric="test.loss")
     write_study(studies / "classes", "data.files=mine.tsv", recipe="classifier")
     with refused(DataError, "data.vocabulary=64", "data.vocabulary=512", "words"):
-        study_comparability.check_sources("a", "words")
+        recipe_transfer.check_sources("a", "words")
     with refused(DataError, "other"):
-        study_comparability.check_sources("a", "other")
+        recipe_transfer.check_sources("a", "other")
     with refused(DataError, "test.loss", "validation.loss"):
-        study_comparability.check_sources("a", "test")
+        recipe_transfer.check_sources("a", "test")
     with refused(DataError, "classes"):
-        study_comparability.check_sources("a", "classes")
+        recipe_transfer.check_sources("a", "classes")
     with refused(DataError, "a"):
-        study_comparability.check_sources("a", studies / "a")
+        recipe_transfer.check_sources("a", studies / "a")
     with refused(RunError, "none"):
-        study_comparability.check_sources("a", "none")
+        recipe_transfer.check_sources("a", "none")
 
 
 def test_the_loss_of_classes_does_not_depend_on_the_tokenizer(studies):
     write_study(studies / "a", "data.files=mine.tsv", recipe="classifier")
     write_study(studies / "b", "data.files=mine.tsv", "data.vocabulary=128", recipe="classifier")
-    assert study_comparability.check_sources("a", "b") == []
+    assert recipe_transfer.check_sources("a", "b") == []
 
 
 def test_a_file_cannot_be_checked(studies, tmp_path):
     write_study(studies / "a")
     for name in ("x.csv", "y.csv"):
         (tmp_path / name).write_text("N,D,L\n")
-    [note] = study_comparability.check_sources("a", tmp_path / "x.csv")
+    [note] = recipe_transfer.check_sources("a", tmp_path / "x.csv")
     assert note.startswith("x.csv: nothing tells")
-    [note] = study_comparability.check_sources(tmp_path / "x.csv", tmp_path / "y.csv")
+    [note] = recipe_transfer.check_sources(tmp_path / "x.csv", tmp_path / "y.csv")
     assert note.startswith("x.csv and y.csv")
     with refused(DataError):
-        study_comparability.check_sources(tmp_path / "x.csv", tmp_path / "." / "x.csv")
+        recipe_transfer.check_sources(tmp_path / "x.csv", tmp_path / "." / "x.csv")

@@ -21,13 +21,12 @@ from glasshouse.scaling import (
     scale_study,
     scale_training,
     scaling_report,
-    study_comparability,
     transfer_report,
 )
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.compute_optimal import OptimumCheck
 from glasshouse.scaling.recipe_transfer import RecipeTransfer
-from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAMETER
+from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAMETER, SizeGrid
 from glasshouse.scaling.scale_study import ScaleStudy
 from glasshouse.scaling.scaling_fit import RESAMPLES, LawPrediction, ScalingFit, fit_laws, parse_budgets
 from glasshouse.specs.errors import DataError, GlasshouseError
@@ -55,7 +54,8 @@ def scale_plan(
     """
     chosen = parse_budgets(budgets) if isinstance(budgets, str) else list(budgets)
     words = (recipe, *resolve_spec.with_full_names(overrides))
-    return scale_planning.plan(words, chosen, sizes, seeds, name, device, tokens_per_parameter, spread, most_epochs, rates)
+    grid = SizeGrid(chosen, sizes, tokens_per_parameter, spread)
+    return scale_planning.plan(words, grid, seeds, name, device, most_epochs, rates)
 
 
 def scale_run(study: str | PathLike[str], device: str = "auto", on: Slurm | None = None) -> ScaleStudy | Submission:
@@ -162,7 +162,7 @@ def scale_transfer(
     names = [Path(source).name for source in (a, b)]
     if names[0] == names[1]:
         names = [str(source) for source in (a, b)]
-    notes = study_comparability.check_sources(a, b)
+    notes = recipe_transfer.check_sources(a, b)
     options = (parameters, tokens, loss, flops, curve, budgets, different_tokens, resamples)
     # The resamples of the two fits must be independent.
     fit_a, fit_b = scale_fit(a, *options, seed=2 * seed), scale_fit(b, *options, seed=2 * seed + 1)

@@ -1,21 +1,26 @@
-"""The supported formats: detects which reader a model file needs, and lists the exporters."""
+"""The supported formats: finds the files of a model, detects which reader they need, and lists the exporters."""
 
+import importlib.util
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.interop import gguf_export, gguf_import, huggingface, llama2c, onnx_export, package_weights
+from glasshouse.interop import gguf_models, huggingface, llama2c, onnx_export
+from glasshouse.interop.huggingface import CONFIG, INDEX, PICKLES, WEIGHTS
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.records import kept_json
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import CannotImport
+from glasshouse.specs.errors import CannotImport, MissingExtra
 
 EXPORTS: dict[str, Callable[[Run, Path], None]] = {
     "huggingface": huggingface.export,
-    "gguf": gguf_export.export,
+    "gguf": gguf_models.export,
     "onnx": onnx_export.export,
 }
+# What precedes the name of a model to download, and of a package that holds one.
+HUB, PACKAGE = "hub:", "package:"
 # The exports that have as many heads in every layer.
 EQUAL_HEADS = ("huggingface", "gguf")
 # How a compressed file begins, such as a packed run.
@@ -31,34 +36,32 @@ def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported
     `tokenizer` replaces the tokenizer that comes with the model. It is a llama2.c tokenizer file for a llama2.c model, and a
     tokenizer.json for any other.
     """
-    if str(source).startswith(package_weights.PACKAGE):
-        source = package_weights.model_directory(str(source).removeprefix(package_weights.PACKAGE))
-    path = Path(source)
+    path = resolve(source)
     if tokenizer is None or path.suffix == ".bin":
-        return _read(path, source, tokenizer)
+        return _read(path, tokenizer)
     try:
         document = kept_json.read(tokenizer)
     except (OSError, ValueError) as error:
         raise CannotImport(f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json") from None
-    return replace(_read(path, source, None), tokenizer=document)
+    return replace(_read(path, None), tokenizer=document)
 
 
-def _read(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> ImportedModel:
+def _read(path: Path, tokenizer: Path | None) -> ImportedModel:
     try:
-        return _reader(path, source, tokenizer)
+        return _reader(path, tokenizer)
     except MemoryError:
         raise CannotImport(
-            f"{source} does not fit into the memory of this machine; import it on a larger one, or choose a smaller model"
+            f"{path} does not fit into the memory of this machine; import it on a larger one, or choose a smaller model"
         ) from None
 
 
-def _reader(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> ImportedModel:
+def _reader(path: Path, tokenizer: Path | None) -> ImportedModel:
     if not path.is_file():
-        return huggingface.read(huggingface.resolve(str(source)))
+        return huggingface.read(path)
     with open(path, "rb") as file:
         first_bytes = file.read(8)
     if first_bytes[:4] == b"GGUF" or path.suffix == ".gguf":
-        return gguf_import.read(path)
+        return gguf_models.read(path)
     if path.suffix in PICKLE_SUFFIXES or first_bytes[:2] in (b"PK", b"\x80\x02"):
         raise CannotImport(
             f"{path} is a pickle checkpoint, which is never opened because unpickling can run any code; "
@@ -74,3 +77,75 @@ def _reader(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> 
         f"{path} is not a model file that can be imported; give a Hugging Face directory, a .gguf file or a llama2.c .bin "
         "file"
     )
+
+
+def resolve(name_or_path: str | PathLike[str]) -> Path:
+    """The file or directory at a path. `package:NAME` is in an installed package, and `hub:owner/name` is downloaded.
+
+    Nothing else uses the network.
+    """
+    path, text = Path(name_or_path), str(name_or_path)
+    if text.startswith(PACKAGE):
+        return package_directory(text.removeprefix(PACKAGE))
+    name = text.removeprefix(HUB)
+    is_name = re.fullmatch(r"([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", name)
+    if not text.startswith(HUB):
+        if not path.exists():
+            remedy = f"give a path, or {HUB}{name} to download it from the Hugging Face hub" if is_name else "give a path"
+            raise CannotImport(f"there is no file or directory {name!r}; {remedy}")
+        return path
+    if not is_name:
+        raise CannotImport(f"{name!r} is not a name on the Hugging Face hub; write {HUB} and a name like owner/name")
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise MissingExtra("huggingface_hub", f"downloading {name!r} from the Hugging Face hub") from None
+    try:
+        return Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors"]))
+    except Exception as error:  # any error of the hub, the network or the disk
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise CannotImport(
+            f"{name!r} could not be downloaded from the Hugging Face hub ({reason}); check the name and the network"
+        ) from None
+
+
+def package_directory(name: str) -> Path:
+    """The directory with config.json and safetensors in an installed package. `NAME/FOLDER` chooses one of several.
+
+    No code of the package is run, not even its import.
+    """
+    package, _, folder = name.partition("/")
+    root = _package_folder(package)
+    directories = [
+        path.parent
+        for path in sorted(root.rglob(CONFIG))
+        if (path.parent / WEIGHTS).is_file() or (path.parent / INDEX).is_file()
+    ]
+    if folder:
+        directories = [directory for directory in directories if directory == root / folder]
+    if len(directories) == 1:
+        return directories[0]
+    if directories:
+        found = ", ".join(f"{PACKAGE}{package}/{directory.relative_to(root)}" for directory in directories)
+        raise CannotImport(f"the package {package!r} has several models; choose one of: {found}")
+    if pickles := sorted(path.name for pattern in PICKLES for path in (root / folder).rglob(pattern)):
+        raise CannotImport(
+            f"the package {name!r} has no {WEIGHTS}, only {', '.join(pickles[:3])}; pickles are never opened, because they "
+            "can run any code; choose a package with safetensors"
+        )
+    raise CannotImport(
+        f"the package {name!r} has no folder with {CONFIG} and {WEIGHTS}; choose a package that holds a Hugging Face model"
+    )
+
+
+def _package_folder(name: str) -> Path:
+    """The folder of an installed package. Its import name is accepted, and the same with hyphens."""
+    module = name.replace("-", "_")
+    # A dotted name would import the parent package.
+    spec = importlib.util.find_spec(module) if re.fullmatch(r"[A-Za-z_]\w*", module) else None
+    if spec is None or not spec.submodule_search_locations:
+        raise CannotImport(
+            f"there is no installed package {name!r} with files of its own; install it with: pip install {name}, "
+            "or give the path of a model directory"
+        )
+    return Path(next(iter(spec.submodule_search_locations)))

@@ -81,23 +81,21 @@ def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The contents of the tokenizer.json that gives the same ids. `where` names the file in error messages."""
     entries = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
     kind, texts = entries.get("model"), entries.get("tokens")
-    if kind not in ("gpt2", "llama") or not texts:
-        problem = "it has no tokenizer" if kind is None or not texts else f"its tokenizer has the kind {kind!r}"
+    if kind not in ("gpt2", "llama") or not isinstance(texts, list) or not texts:
+        problem = "it has no tokenizer" if kind in (None, "gpt2", "llama") else f"its tokenizer has the kind {kind!r}"
         raise UnsupportedGGUFTokenizer(f"{problem}; supported are the kinds 'gpt2' and 'llama'")
-    for name in ("tokens", "merges"):
-        if not isinstance(entries.get(name, []), list) or not all(isinstance(text, str) for text in entries.get(name, [])):
-            raise CannotImport(f"{where}: {PREFIX}{name} must be a list of strings; export the file again")
     pre_tokenizer = entries.get("pre", "default")
     if kind == "gpt2" and pre_tokenizer not in PATTERN_NAMES:
         raise UnsupportedGGUFTokenizer(f"its pre-tokenizer is {pre_tokenizer!r}; supported are {', '.join(PATTERN_NAMES)}")
-    for name, default in (("token_type", NORMAL), ("scores", 0.0)):
-        entries.setdefault(name, [default] * len(texts))
-        if not isinstance(entries[name], list) or len(entries[name]) != len(texts):
+    for name, default in (("tokens", ""), ("merges", ""), ("token_type", NORMAL), ("scores", 0.0)):
+        entries.setdefault(name, [] if name == "merges" else [default] * len(texts))
+        kinds, noun = (str, "strings") if default == "" else ((int, float), "numbers")
+        if not isinstance(entries[name], list) or not all(isinstance(value, kinds) for value in entries[name]):
+            raise CannotImport(f"{where}: {PREFIX}{name} must be a list of {noun}; export the file again")
+        if name != "merges" and len(entries[name]) != len(texts):
             raise CannotImport(
                 f"{where}: {PREFIX}{name} must have one entry for each of the {len(texts)} tokens; export the file again"
             )
-        if not all(isinstance(value, int | float) for value in entries[name]):
-            raise CannotImport(f"{where}: {PREFIX}{name} must be a list of numbers; export the file again")
     for name in ("bos_token_id", "eos_token_id"):
         if name in entries and not (isinstance(entries[name], int) and 0 <= entries[name] < len(texts)):
             raise CannotImport(
@@ -198,41 +196,21 @@ def _byte_pair_document(entries: Mapping[str, Any], pre_tokenizer: str, where: s
             raise CannotImport(
                 f"{where} has a merge {' '.join(merge)!r} of tokens that are not in its vocabulary; export the file again"
             )
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     splitter: dict[str, Any] = {**byte_level, "use_regex": True}
     if (pattern := PATTERN_NAMES[pre_tokenizer]) != "gpt-2":
         split = {"type": "Split", "pattern": {"Regex": PATTERNS[pattern]}, "behavior": "Isolated", "invert": False}
         splitter = {"type": "Sequence", "pretokenizers": [split, {**byte_level, "use_regex": False}]}
-    post_processor = None
-    if bos_id is not None and entries.get("add_bos_token", pre_tokenizer in IGNORES_MERGES):
-        post_processor = sentencepiece.bos_post_processor(texts[bos_id], bos_id)
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {"id": id, "content": text, **flags, "special": types[id] != USER_DEFINED}
-            for id, text in enumerate(texts)
-            if types[id] in (UNKNOWN, CONTROL, USER_DEFINED)
-        ],
-        "normalizer": None,
-        "pre_tokenizer": splitter,
-        "post_processor": post_processor,
-        "decoder": {**byte_level, "use_regex": True},
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": pre_tokenizer in IGNORES_MERGES,
-            "vocab": vocabulary,
-            "merges": merges,
-        },
-    }
+    return sentencepiece.tokenizer_json(
+        texts,
+        types,
+        bos_id=bos_id if entries.get("add_bos_token", pre_tokenizer in IGNORES_MERGES) else None,
+        decoder={**byte_level, "use_regex": True},
+        pre_tokenizer=splitter,
+        ignore_merges=pre_tokenizer in IGNORES_MERGES,
+        vocab=vocabulary,
+        merges=merges,
+    )
 
 
 def _token_type(id: int, added: Mapping[int, str], texts: Mapping[int, str], control_tokens: Mapping[str, int]) -> int:

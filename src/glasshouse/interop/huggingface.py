@@ -5,26 +5,25 @@ Pickled weights are never read, and code in a directory is never run.
 
 import math
 import os
-import re
 import shlex
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from glasshouse.formatting import with_article
-from glasshouse.interop import exported_tokenizer, file_limits, imported_model
+from glasshouse.interop import exported_files, file_limits, imported_model
 from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.config_fields import FieldValues, field_values
+from glasshouse.interop.exported_files import TOKENIZER
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.weight_mapping import Tensors
 from glasshouse.records import atomic_files, checkpoint, kept_json
-from glasshouse.runs import model_card, suggestions
+from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import CannotExport, CannotImport, GlasshouseError, MissingExtra, RunError
+from glasshouse.specs.errors import CannotExport, CannotImport, GlasshouseError, RunError
 
-CONFIG, WEIGHTS, INDEX, TOKENIZER = "config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json"
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # Usual spellings of special tokens by role, for roles whose ids config.json does not give.
 TOKEN_NAMES = {
@@ -39,33 +38,6 @@ TOKEN_NAMES = {
 SINGLE_LABEL, MULTI_LABEL = "single_label_classification", "multi_label_classification"
 # The most bytes of the header of a safetensors file, as in the package that reads it.
 LARGEST_HEADER = 100_000_000
-# What precedes the name of a model to download.
-HUB = "hub:"
-
-
-def resolve(name_or_path: str | PathLike[str]) -> Path:
-    """The directory at a path. `hub:owner/name` is downloaded from the Hugging Face hub. Nothing else uses the network."""
-    path, text = Path(name_or_path), str(name_or_path)
-    name = text.removeprefix(HUB)
-    is_name = re.fullmatch(r"([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", name)
-    if not text.startswith(HUB):
-        if not path.exists():
-            remedy = f"give a path, or {HUB}{name} to download it from the Hugging Face hub" if is_name else "give a path"
-            raise CannotImport(f"there is no file or directory {name!r}; {remedy}")
-        return path
-    if not is_name:
-        raise CannotImport(f"{name!r} is not a name on the Hugging Face hub; write {HUB} and a name like owner/name")
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError:
-        raise MissingExtra("huggingface_hub", f"downloading {name!r} from the Hugging Face hub") from None
-    try:
-        return Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors"]))
-    except Exception as error:  # any error of the hub, the network or the disk
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise CannotImport(
-            f"{name!r} could not be downloaded from the Hugging Face hub ({reason}); check the name and the network"
-        ) from None
 
 
 def read(directory: Path) -> ImportedModel:
@@ -201,38 +173,29 @@ def export(run: Run, output: Path) -> None:
         raise CannotExport(f"{run.name} cannot be exported: {error}; {_remedy(run, error.changes)}") from None
     ours = {name: tensor.detach().float().cpu() for name, tensor in run.model.state_dict().items()}
     theirs = architecture.export_tensors(ours, model, imported_model.tensor_shapes(model, vocabulary, context))
-    tokenizer = exported_tokenizer.document(run)
+    tokenizer = exported_files.document(run)
     ids_by_role = _ids_by_role(tokenizer)
     token_ids: dict[str, Any] = {role: ids_by_role[role] for role in ("bos", "eos", "pad") if role in ids_by_role}
     token_ids |= facts.get("token_ids", {})
-    if tokenizer is not None and (pad := exported_tokenizer.padding(run, token_ids.pop("pad", None))) is not None:
+    if tokenizer is not None and (pad := exported_files.padding(run, token_ids.pop("pad", None))) is not None:
         token_ids["pad"] = pad
     if model.kind == "dual-encoder":
         token_ids.setdefault("eos", vocabulary - 1)  # CLIP needs an end-of-text token: its vector represents the text
     config = architecture.write_config(field_values(model, context, vocabulary), token_ids)
     if labels := facts.get("labels"):
         config |= _label_names(labels, run.spec.task)
-    try:
-        with atomic_files.folder(output) as temporary:
-            atomic_files.write_text(temporary / model_card.FILE, model_card.markdown(run))
-            checkpoint.save_tensors(temporary / WEIGHTS, theirs, {"format": "pt"})
-            atomic_files.write_json(temporary / CONFIG, config)
-            if model.kind in ("decoder", "encoder-decoder") and token_ids:
-                atomic_files.write_json(
-                    temporary / "generation_config.json", {f"{role}_token_id": id for role, id in token_ids.items()}
-                )
-            if tokenizer is not None:
-                atomic_files.write_json(temporary / TOKENIZER, tokenizer)
-                written = _tokenizer_config(tokenizer, token_ids, ids_by_role, context)
-                if model.own.get("segments", 0) > 1:
-                    written["model_input_names"].append("token_type_ids")
-                atomic_files.write_json(temporary / "tokenizer_config.json", written)
-    except FileExistsError:
-        raise CannotExport(f"{output} was created by another program during the export; choose another directory") from None
-    except OSError as error:
-        raise CannotExport(
-            f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
-        ) from None
+    with exported_files.folder(run, output, tokenizer) as temporary:
+        checkpoint.save_tensors(temporary / WEIGHTS, theirs, {"format": "pt"})
+        atomic_files.write_json(temporary / CONFIG, config)
+        if model.kind in ("decoder", "encoder-decoder") and token_ids:
+            atomic_files.write_json(
+                temporary / "generation_config.json", {f"{role}_token_id": id for role, id in token_ids.items()}
+            )
+        if tokenizer is not None:
+            written = _tokenizer_config(tokenizer, token_ids, ids_by_role, context)
+            if model.own.get("segments", 0) > 1:
+                written["model_input_names"].append("token_type_ids")
+            atomic_files.write_json(temporary / "tokenizer_config.json", written)
 
 
 def _remedy(run: Run, changes: FieldValues) -> str:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from glasshouse.data.sources.remote_files import cache_folder
-from glasshouse.interop import formats, huggingface, imported_model, package_weights
+from glasshouse.interop import formats, imported_model
 from glasshouse.records import lock, progress_bar, run_folder, user_paths
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import CannotImport
@@ -20,13 +20,13 @@ PATTERNS = ("*.json", "*.safetensors")
 
 def from_package(name: str) -> RunFolder:
     """The run of the model in an installed package, `package:NAME`."""
-    package = name.removeprefix(package_weights.PACKAGE)
-    return _imported(name, package_weights.model_directory(package), package.replace("-", "_").replace("/", "-"))
+    package = name.removeprefix(formats.PACKAGE)
+    return _imported(name, formats.resolve(name), package.replace("-", "_").replace("/", "-"))
 
 
 def from_hub(name: str) -> RunFolder:
     """The run of a model that is downloaded from the Hugging Face hub, `hub:OWNER/NAME`."""
-    return _imported(name, huggingface.resolve(name), name.rpartition("/")[2].removeprefix(huggingface.HUB))
+    return _imported(name, formats.resolve(name), name.rpartition("/")[2].removeprefix(formats.HUB))
 
 
 def from_path(name: str) -> RunFolder:

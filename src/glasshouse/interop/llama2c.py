@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from glasshouse.interop import file_limits, gguf_architectures, imported_model, sentencepiece
+from glasshouse.interop import file_limits, gguf_models, imported_model, sentencepiece
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, ScoredPieces
 from glasshouse.interop.weight_mapping import Tensors
@@ -101,8 +101,8 @@ def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
     file_limits.check_memory(path, header.number_count)
     pieces = read_pieces(tokenizer or _find_tokenizer(path, header.vocab_size), header.vocab_size)
     return imported_model.build(
-        gguf_architectures.LLAMA,
-        {**gguf_architectures.LLAMA.read_config(header.metadata), "tied": header.tied},
+        gguf_models.LLAMA,
+        {**gguf_models.LLAMA.read_config(header.metadata), "tied": header.tied},
         _split_tensors(path, header),
         str(path),
         tokenizer=sentencepiece.to_tokenizer_json(pieces),

@@ -18,17 +18,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glasshouse.interop import exported_tokenizer, onnx_operators
+from glasshouse.interop import exported_files, onnx_operators
 from glasshouse.models.heads.regressor import RegressorHead
 from glasshouse.parts.attention.base import Attention
-from glasshouse.records import atomic_files
-from glasshouse.runs import model_card
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, MissingExtra
 from glasshouse.tokenizers.base import TRANSLATE
 
 Inputs = dict[str, Tensor]
-MODEL, TOKENIZER = "model.onnx", "tokenizer.json"
+MODEL = "model.onnx"
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 # The largest difference of an output, absolute for small outputs and relative for large ones.
 TOLERANCE = 1e-4
@@ -40,19 +38,9 @@ def export(run: Run, output: Path) -> None:
     """Write the run's model as an ONNX graph, check it in onnxruntime, and copy the tokenizer beside it."""
     _check_packages()
     model = _Graph(_without_fast_paths(run.model))
-    try:
-        with atomic_files.folder(output) as temporary:
-            atomic_files.write_text(temporary / model_card.FILE, model_card.markdown(run))
-            _write(run, model, temporary / MODEL)
-            _check_outputs(run, temporary / MODEL)
-            if tokenizer := exported_tokenizer.document(run):
-                atomic_files.write_json(temporary / TOKENIZER, tokenizer)
-    except FileExistsError:
-        raise CannotExport(f"{output} exists already; choose another directory, or delete it") from None
-    except OSError as error:
-        raise CannotExport(
-            f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
-        ) from None
+    with exported_files.folder(run, output, exported_files.document(run)) as temporary:
+        _write(run, model, temporary / MODEL)
+        _check_outputs(run, temporary / MODEL)
 
 
 class _Graph(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from glasshouse import models
-from glasshouse.interop import gguf_export, gguf_import, huggingface, llama_cpp
+from glasshouse.interop import gguf_models, huggingface, llama_cpp
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.models.heads.pooling import pool
 from glasshouse.runs.run import Run
@@ -43,10 +43,10 @@ def through_transformers(run: Run, inputs: Inputs, folder: Path) -> tuple[Tensor
 
 def through_gguf(run: Run, inputs: Inputs, path: Path) -> tuple[Tensor, Tensor]:
     """The outputs of the run and of its export after importing it again."""
-    gguf_export.export(run, path)
+    gguf_models.export(run, path)
     inputs = {name: value.cpu() for name, value in inputs.items()}
     with torch.inference_mode():
-        outputs = run.model.cpu()(**inputs), _build(gguf_import.read(path))(**inputs)
+        outputs = run.model.cpu()(**inputs), _build(gguf_models.read(path))(**inputs)
     run.model.to(run.device)
     return outputs
 
@@ -54,7 +54,7 @@ def through_gguf(run: Run, inputs: Inputs, path: Path) -> tuple[Tensor, Tensor]:
 def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     """The number of tokens in which greedy decoding by llama.cpp differs from ours, and the number of all tokens."""
     # First, because it refuses a model that GGUF cannot express, with or without a tokenizer.
-    gguf_export.export(run, path)
+    gguf_models.export(run, path)
     # Beyond the context the two differ by design: Glasshouse restarts with the latest half, llama.cpp shifts the window.
     tokens = min(TOKENS, run.spec.data.context - max(len(run.new_completion(prompt).prompt_tokens) for prompt in PROMPTS))
     if tokens < 1:

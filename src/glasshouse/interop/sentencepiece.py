@@ -9,7 +9,7 @@ left to right.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,22 +55,34 @@ def to_tokenizer_json(pieces: ScoredPieces) -> dict[str, Any]:
             "give another tokenizer"
         )
     unknown = next((text for text, piece_type in zip(texts, types, strict=True) if piece_type == UNKNOWN), None)
-    model = {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": unknown,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": True,
-        "byte_fallback": BYTE in types,
-        "ignore_merges": False,
-        "vocab": {text: id for id, text in enumerate(texts)},
-        "merges": _merges(pieces),
-    }
     space_to_symbol = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
     prepend: list[dict[str, Any]] = [{"type": "Prepend", "prepend": SPACE}] if pieces.adds_space else []
     symbol_to_space = {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}
     strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if pieces.adds_space else []
+    return tokenizer_json(
+        texts,
+        types,
+        bos_id=pieces.bos_id if pieces.adds_bos else None,
+        normalizer={"type": "Sequence", "normalizers": [*prepend, space_to_symbol]},
+        decoder={"type": "Sequence", "decoders": [symbol_to_space, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]},
+        vocab={text: id for id, text in enumerate(texts)},
+        merges=_merges(pieces),
+        unk_token=unknown,
+        fuse_unk=True,
+        byte_fallback=BYTE in types,
+    )
+
+
+def tokenizer_json(
+    texts: Sequence[str],
+    types: Sequence[int],
+    bos_id: int | None,
+    decoder: Mapping[str, Any],
+    normalizer: Mapping[str, Any] | None = None,
+    pre_tokenizer: Mapping[str, Any] | None = None,
+    **model: Any,
+) -> dict[str, Any]:
+    """The contents of a tokenizer.json of byte-pair encoding. `bos_id`: the token that it puts before a text, if any."""
     return {
         "version": "1.0",
         "truncation": None,
@@ -80,13 +92,21 @@ def to_tokenizer_json(pieces: ScoredPieces) -> dict[str, Any]:
             for id, (text, piece_type) in enumerate(zip(texts, types, strict=True))
             if piece_type in (UNKNOWN, CONTROL, USER_DEFINED)
         ],
-        "normalizer": {"type": "Sequence", "normalizers": [*prepend, space_to_symbol]},
-        "pre_tokenizer": None,
-        "post_processor": bos_post_processor(texts[pieces.bos_id], pieces.bos_id)
-        if pieces.bos_id is not None and pieces.adds_bos
-        else None,
-        "decoder": {"type": "Sequence", "decoders": [symbol_to_space, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]},
-        "model": model,
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "post_processor": None if bos_id is None else _bos_post_processor(texts[bos_id], bos_id),
+        "decoder": decoder,
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": False,
+            **model,
+        },
     }
 
 
@@ -156,7 +176,7 @@ def _splits(text: str, vocabulary: Any) -> list[tuple[str, str]]:
     return [(left, right) for left, right in halves if left in vocabulary and right in vocabulary]
 
 
-def bos_post_processor(token: str, id: int) -> dict[str, Any]:
+def _bos_post_processor(token: str, id: int) -> dict[str, Any]:
     """The post-processor of a tokenizer.json that puts a special token before a text."""
     bos = {"SpecialToken": {"id": token, "type_id": 0}}
     first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")

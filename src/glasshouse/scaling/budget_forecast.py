@@ -5,13 +5,14 @@ N parameters, D tokens, C compute in FLOPs.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from glasshouse.scaling.parametric_law import ParametricFit
-from glasshouse.scaling.scaling_fit import ISOFLOP, LawEstimate, ScalingFit, estimate
+from glasshouse.scaling.regression import LawEstimate, estimate
+from glasshouse.scaling.scaling_fit import ISOFLOP, ScalingFit
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,8 @@ def _loss(
     return estimate(value, drawn, found.freedom)
 
 
-def to_json(forecast: BudgetForecast) -> dict[str, Any]:
-    return asdict(forecast)
-
-
 def from_json(table: Mapping[str, Any]) -> BudgetForecast:
-    """Read what `to_json` wrote."""
+    """Read what `dataclasses.asdict` wrote."""
     sizes = (SizeForecast(**{**size, "loss": LawEstimate(**size["loss"])}) for size in table.get("sizes", ()))
     best = LawEstimate(**table["best"]) if table.get("best") else None
     return BudgetForecast(**{**table, "sizes": tuple(sizes), "best": best})

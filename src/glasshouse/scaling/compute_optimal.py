@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from glasshouse.formatting import count, short_number
-from glasshouse.scaling.scaling_fit import LawEstimate, ScalingFit, check_budget, estimate
+from glasshouse.scaling.regression import LawEstimate, estimate
+from glasshouse.scaling.scaling_fit import ScalingFit, check_budget
 from glasshouse.specs.errors import DataError
 
 # How parameters are counted: published exponents differ mostly by that.
@@ -48,36 +49,31 @@ class OptimumCheck:
     @property
     def verdict(self) -> str:
         """The answer in plain words."""
-        interval = f"({short_number(_two(self.ratio.low))} to {short_number(_two(self.ratio.high))})"
-        ratio = f"N is {short_number(_two(self.ratio.value))} times the optimum for its compute, 95 % interval {interval}"
-        if 1 / CLOSE <= self.ratio.low <= self.ratio.high <= CLOSE:
+        ratio, beyond = self.ratio, ""
+        decided = ratio.low > CLOSE or ratio.high < 1 / CLOSE
+        remedy = ""
+        if 1 / CLOSE <= ratio.low <= ratio.high <= CLOSE:
             answer = "This run is close to compute-optimal"
-        elif self.ratio.low <= CLOSE and self.ratio.high >= 1 / CLOSE:
+        elif not decided:
             answer = "Whether this run is compute-optimal is not decided"
-        elif self.ratio.value > 1:
+        elif ratio.value > 1:
             answer = "This run is not compute-optimal: it is too large and was trained too briefly"
+            remedy = f" Make it {_short(ratio.value)} times smaller, or train it {_short(self.longer)} times longer."
         else:
             answer = "This run is not compute-optimal: it is too small and was trained too long"
+            remedy = f" Make it {_short(1 / ratio.value)} times larger."
         change = (
             f"The same compute would train {count(self.best.parameters)} parameters on {count(self.best.tokens)} "
             f"tokens instead of {count(self.size.parameters)} on {count(self.size.tokens)}"
         )
-        gain = ""
         if self.gain is not None:
-            low, high = f"{self.gain.low:.2g}", f"{self.gain.high:.2g}"
-            gain = f", for a loss that is lower by {self.gain.value:.2g} ({low} to {high})"
-        far = f" Its compute is {short_number(_two(self.beyond))} times the largest measured one." if self.beyond > 1 else ""
-        return f"{answer}. {ratio}, by the law {self.law}.{self._remedy} {change}{gain}.{far}"
-
-    @property
-    def _remedy(self) -> str:
-        """What to change, if the size is certainly not close to the best."""
-        if self.ratio.low <= CLOSE and self.ratio.high >= 1 / CLOSE:
-            return ""
-        if self.ratio.value > 1:
-            smaller, longer = short_number(_two(self.ratio.value)), short_number(_two(self.longer))
-            return f" Make it {smaller} times smaller, or train it {longer} times longer."
-        return f" Make it {short_number(_two(1 / self.ratio.value))} times larger."
+            change += f", for a loss that is lower by {self.gain.value:.2g} ({self.gain.low:.2g} to {self.gain.high:.2g})"
+        if self.beyond > 1:
+            beyond = f" Its compute is {_short(self.beyond)} times the largest measured one."
+        return (
+            f"{answer}. N is {_short(ratio.value)} times the optimum for its compute, 95 % interval ({_short(ratio.low)} to "
+            f"{_short(ratio.high)}), by the law {self.law}.{remedy} {change}.{beyond}"
+        )
 
 
 def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
@@ -90,19 +86,17 @@ def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
     gain = None
     if (preferred := fit.best_parametric) is not None and preferred[1].fits:
         found = preferred[1]
-        lower = [
-            law.loss(size.parameters, size.tokens) - law.loss(best, size.parameters * size.tokens / best)
-            for law in (found.law, found.resampled)
-            for best in (law.best_parameters(size.parameters * size.tokens),)
-        ]
-        gain = estimate(lower[0], lower[1], found.freedom)
+        _, _, lowest = found.best(flops, size.parameters * size.tokens, None)
+        own = found.law.loss(size.parameters, size.tokens), found.resampled.loss(size.parameters, size.tokens)
+        gain = estimate(own[0] - lowest[0], own[1] - lowest[1], found.freedom)
     exponents, predictions = fit.size_exponents(), fit.predict(flops)
     return [
         OptimumCheck(
             prediction.law,
             size,
             flops,
-            LawEstimate(*(size.parameters / value for value in _reversed(prediction.parameters))),
+            # N / x falls as x grows: the upper end becomes the lower one.
+            LawEstimate(*(size.parameters / getattr(prediction.parameters, end) for end in ("value", "high", "low"))),
             TrainedSize(prediction.parameters.value, prediction.tokens.value),
             # At the same N, compute grows with the tokens; the best N grows with compute to the power of the exponent.
             (size.parameters / prediction.parameters.value) ** (1 / exponents[prediction.law].value),
@@ -138,10 +132,6 @@ def count_parameters(by_part: Mapping[str, int], counted: str) -> int:
     return parameters + (embedding if head < embedding else 0)
 
 
-def _reversed(value: LawEstimate) -> tuple[float, float, float]:
-    """N / x falls as x grows: the upper end becomes the lower one."""
-    return value.value, value.high, value.low
-
-
-def _two(value: float) -> float:
-    return float(f"{value:.2g}")
+def _short(value: float) -> str:
+    """A number of two digits."""
+    return short_number(float(f"{value:.2g}"))

@@ -1,9 +1,14 @@
-"""IsoFLOP curves: at each compute budget a parabola of the loss in log N, and a power law through the minima.
+"""Power laws of the best size over compute: the first two approaches of Hoffmann et al. (Training Compute-Optimal Large
+Language Models, 2022).
 
-N parameters, D tokens, C compute. The second approach of Hoffmann et al. (Training Compute-Optimal Large Language Models,
-2022). Minima that are known better count more in the power law.
+IsoFLOP curves: at each compute budget a parabola of the loss in log N, and a power law through the minima. Minima that are
+known better count more.
 
-Axes: R resamples, M measurements of one budget.
+The envelope of training curves: at each compute the size with the lowest loss, and a power law through these sizes. It needs
+no extra runs, but a curve is read before its learning rate has decayed, which favours no budget equally: the exponent is
+biased unless every budget has its own schedule.
+
+N parameters, D tokens, C compute. Axes: R resamples, M measurements of one budget.
 """
 
 from collections.abc import Sequence
@@ -12,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.scaling import wild_bootstrap
-from glasshouse.scaling.measurements import FewSizes
+from glasshouse.scaling import regression
+from glasshouse.scaling.measurements import FewSizes, MeasuredLosses
+from glasshouse.scaling.regression import Array, Values
 from glasshouse.specs.errors import DataError
 
-Array = NDArray[np.float64]
 # A parabola has three coefficients, and the noise needs at least one degree of freedom more.
 LEAST_SIZES = 4
 LEAST_BUDGETS = 2
@@ -24,6 +29,38 @@ LEAST_BUDGETS = 2
 BEYOND = 0.5
 # A budget is used if so many of its resamples have a minimum.
 LEAST_SHARE = 0.8
+# Points of the envelope's grid of log C, how many of them must have their best size inside the range of sizes, and how many
+# sizes must reach a point.
+GRID, LEAST_POINTS, LEAST_CURVES = 200, 10, 3
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """exp(intercept) C^exponent. resampled: the intercept and exponent of each resample (R, 2).
+
+    freedom: the degrees of freedom of the noise.
+    """
+
+    intercept: float
+    exponent: float
+    resampled: Array
+    freedom: int
+
+    def at(self, compute: float) -> Values:
+        log_compute = np.log(compute)
+        return (
+            float(np.exp(self.intercept + self.exponent * log_compute)),
+            np.exp(self.resampled[:, 0] + self.resampled[:, 1] * log_compute),
+        )
+
+    @property
+    def size_exponent(self) -> Values:
+        return self.exponent, self.resampled[:, 1]
+
+    def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Values, Values, None]:
+        """The best N and D for a budget."""
+        size, resampled = self.at(budget)
+        return (size, resampled), (product_nd / size, product_nd / resampled), None
 
 
 @dataclass(frozen=True)
@@ -73,39 +110,23 @@ class Parabola:
 
 @dataclass(frozen=True)
 class IsoFLOPFit:
-    """Parabolas, and the power law N = exp(intercept) C^exponent through the minima of the usable ones.
-
-    resampled: the intercept and exponent of each resample (R, 2).
-    """
+    """Parabolas, and the power laws of N and D through the minima of the usable ones."""
 
     parabolas: Sequence[Parabola]
-    intercept: float
-    exponent: float
-    resampled: Array
-    token_intercept: float
-    token_exponent: float
-    resampled_tokens: Array
+    sizes: PowerLaw
+    tokens: PowerLaw
 
     @property
     def freedom(self) -> int:
-        """The degrees of freedom of the noise around the usable parabolas."""
-        return sum(len(parabola.losses) - 3 for parabola in self.parabolas if parabola.usable)
+        return self.sizes.freedom
 
-    def best_parameters(self, budget: float) -> tuple[float, Array]:
-        """The best N for a budget, and that of each resample."""
-        log_budget = np.log(budget)
-        return (
-            float(np.exp(self.intercept + self.exponent * log_budget)),
-            np.exp(self.resampled[:, 0] + self.resampled[:, 1] * log_budget),
-        )
+    @property
+    def size_exponent(self) -> Values:
+        return self.sizes.size_exponent
 
-    def best_tokens(self, budget: float) -> tuple[float, Array]:
-        """The same for the number of tokens."""
-        log_budget = np.log(budget)
-        return (
-            float(np.exp(self.token_intercept + self.token_exponent * log_budget)),
-            np.exp(self.resampled_tokens[:, 0] + self.resampled_tokens[:, 1] * log_budget),
-        )
+    def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Values, Values, None]:
+        """The best N and D for a budget."""
+        return self.sizes.at(budget), self.tokens.at(budget), None
 
 
 def fit(
@@ -121,17 +142,19 @@ def fit(
 
     A budget with too few sizes is left out, if there are enough others.
     """
-    parabolas = []
     few = few_sizes(parameters, budgets)
-    for budget in np.unique(budgets):
+    kept = [float(budget) for budget in np.unique(budgets) if budget not in few]
+    if few and len(kept) < LEAST_BUDGETS:
+        raise FewSizes(
+            f"the budget of {few[0]:.3g} FLOPs has {len(np.unique(parameters[budgets == few[0]]))} sizes, and a parabola "
+            f"needs at least {LEAST_SIZES}; measure more sizes at this budget, or leave it out with --budgets"
+        )
+    parabolas = []
+    for budget in kept:
         here = budgets == budget
-        if float(budget) in few:
-            if len(np.unique(budgets)) - len(few) < LEAST_BUDGETS:
-                check_sizes(parameters[here], float(budget))
-            continue
         # Runs that are in several budgets keep their weight: the seed is the same, and so are the numbers of the runs.
         parabolas.append(
-            fit_parabola(float(budget), parameters[here], tokens[here], losses[here], runs[here], resample_count, seed)
+            fit_parabola(budget, parameters[here], tokens[here], losses[here], runs[here], resample_count, seed)
         )
     usable = [parabola for parabola in parabolas if parabola.usable]
     if len(usable) < LEAST_BUDGETS:
@@ -142,33 +165,22 @@ def fit(
     best = np.array([[parabola.log_best for parabola in usable]])
     token_lines = np.array([parabola.token_line for parabola in usable])
     centres = np.array([parabola.centre for parabola in usable])
+    freedom = sum(len(parabola.losses) - 3 for parabola in usable)
 
     def tokens_at(log_parameters: Array) -> Array:
         return np.asarray(token_lines[:, 0] + token_lines[:, 1] * (log_parameters - centres))
 
-    line, lines = _weighted_lines(log_budgets, best, weights)[0], _weighted_lines(log_budgets, minima, weights)
-    token_line = _weighted_lines(log_budgets, tokens_at(best), weights)[0]
-    token_rows = _weighted_lines(log_budgets, tokens_at(minima), weights)
-    return IsoFLOPFit(
-        parabolas, float(line[0]), float(line[1]), lines, float(token_line[0]), float(token_line[1]), token_rows
-    )
+    def law(measured: Array, resampled: Array) -> PowerLaw:
+        intercept, exponent = _weighted_lines(log_budgets, measured, weights)[0]
+        return PowerLaw(float(intercept), float(exponent), _weighted_lines(log_budgets, resampled, weights), freedom)
+
+    return IsoFLOPFit(parabolas, law(best, minima), law(tokens_at(best), tokens_at(minima)))
 
 
 def few_sizes(parameters: Array, budgets: Array) -> list[float]:
     """The budgets with fewer sizes than a parabola needs."""
     found = [budget for budget in np.unique(budgets) if len(np.unique(parameters[budgets == budget])) < LEAST_SIZES]
     return [float(budget) for budget in found]
-
-
-def check_sizes(parameters: Array, budget: float) -> None:
-    """Refuse a budget with too few sizes."""
-    sizes = len(np.unique(parameters))
-    if sizes < LEAST_SIZES:
-        raise FewSizes(
-            f"the budget of {budget:.3g} FLOPs has {sizes} sizes, and a parabola needs at least {LEAST_SIZES}; "
-            "measure more sizes "
-            "at this budget, or leave it out with --budgets"
-        )
 
 
 def fit_parabola(
@@ -188,8 +200,8 @@ def fit_parabola(
     solver = np.linalg.pinv(design)
     coefficients = solver @ losses
     fitted = design @ coefficients
-    leverage = wild_bootstrap.leverages(design)
-    drawn = wild_bootstrap.resamples(fitted, losses - fitted, leverage, runs, resample_count, seed, wild_bootstrap.HC2)
+    leverage = regression.leverages(design)
+    drawn = regression.resamples(fitted, losses - fitted, leverage, runs, resample_count, seed, regression.HC2)
     resampled = drawn @ solver.T
     vertices = _vertices(resampled, x)
     lowest = resampled[:, 0] + resampled[:, 1] * vertices + resampled[:, 2] * vertices**2
@@ -240,12 +252,52 @@ def _no_minimum_message(parabolas: Sequence[Parabola]) -> str:
         if parabola.usable:
             continue
         rising = parabola.loss(parabola.log_parameters.max()) > parabola.loss(parabola.log_parameters.min())
-        remedy = "smaller" if rising else "larger"
-        if parabola.inside:
-            remedy = "more seeds or more"
+        remedy = "more seeds or more" if parabola.inside else "smaller" if rising else "larger"
         sides.append(f"{parabola.budget:.3g} FLOPs ({remedy} sizes are needed)")
     return (
-        f"{len(parabolas) - len(sides)} of {len(parabolas)} budgets show a minimum of the loss between their "
-        "sizes, and a power law "
-        f"needs {LEAST_BUDGETS}; without one: {', '.join(sides)}"
+        f"{len(parabolas) - len(sides)} of {len(parabolas)} budgets show a minimum of the loss between their sizes, and a "
+        f"power law needs {LEAST_BUDGETS}; without one: {', '.join(sides)}"
     )
+
+
+def fit_envelope(measurements: MeasuredLosses, resample_count: int, seed: int = 0) -> PowerLaw:
+    """Fit the envelope of training curves, and those of resampled runs."""
+    if measurements.sizes < LEAST_CURVES:
+        raise FewSizes(
+            f"the curves have {measurements.sizes} sizes, and the envelope needs at least {LEAST_CURVES}; train more sizes"
+        )
+    runs = np.unique(measurements.runs)
+    log_sizes = np.array([np.log(measurements.parameters[measurements.runs == run][0]) for run in runs])
+    grid = np.linspace(np.log(measurements.flops.min()), np.log(measurements.flops.max()), GRID)
+    curves = np.full((len(runs), GRID), np.inf)
+    for row, run in enumerate(runs):
+        own = np.flatnonzero(measurements.runs == run)
+        own = own[np.argsort(measurements.flops[own])]
+        known = np.log(measurements.flops[own])
+        inside = (grid >= known[0]) & (grid <= known[-1])
+        curves[row, inside] = np.interp(grid[inside], known, np.log(measurements.losses[own]))
+    log_flops, best = _envelope(grid, curves, log_sizes)
+    if len(best) < LEAST_POINTS:
+        raise DataError("at nearly every budget the best size is the smallest or the largest one; train sizes beyond these")
+    exponent, intercept = np.polyfit(log_flops, best, 1)
+    generator = np.random.default_rng(seed)
+    resampled = []
+    for _ in range(resample_count):
+        chosen = generator.integers(0, len(runs), len(runs))
+        x, y = _envelope(grid, curves[chosen], log_sizes[chosen])
+        if len(x) >= LEAST_POINTS:
+            resampled.append(np.polyfit(x, y, 1)[::-1])
+    rows = np.array(resampled) if resampled else np.full((1, 2), np.nan)
+    return PowerLaw(float(intercept), float(exponent), rows, len(runs) - 2)
+
+
+def _envelope(grid: Array, curves: Array, log_sizes: Array) -> tuple[Array, Array]:
+    """log C and log N where the best size is neither the smallest nor the largest of those that reach this C."""
+    reached = np.isfinite(curves)
+    sizes = np.where(reached, log_sizes[:, None], np.nan)
+    known = reached.sum(0) >= LEAST_CURVES
+    lowest, highest = np.full(len(grid), np.nan), np.full(len(grid), np.nan)
+    lowest[known], highest[known] = np.nanmin(sizes[:, known], 0), np.nanmax(sizes[:, known], 0)
+    chosen = log_sizes[np.argmin(curves, 0)]
+    inside = known & (chosen > lowest) & (chosen < highest)
+    return grid[inside], chosen[inside]

@@ -13,12 +13,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.scaling import robust_fit
+from glasshouse.scaling import regression
 from glasshouse.scaling.isoflop_law import IsoFLOPFit
 from glasshouse.scaling.parametric_law import ParametricFit
+from glasshouse.scaling.regression import Array
 from glasshouse.scaling.scaling_fit import ISOFLOP, PARAMETRIC, ScalingFit
 
-Array = NDArray[np.float64]
 METHODS = (ISOFLOP, PARAMETRIC)
 # A power law with a floor has three coefficients. A power law without one was wrong in nearly all simulations.
 LEAST_BUDGETS = 3
@@ -168,8 +168,8 @@ def fit_power(log_flops: Array, losses: Array) -> PowerFrontier:
 
     lowest, middle = losses[0].min(), np.median(losses[0])
     starts = np.log([[share * lowest, middle - share * lowest, power] for share, power in product(FLOORS, EXPONENTS)])
-    first, _ = robust_fit.best_of_starts(model, targets[0], starts, np.inf)
-    again, _ = robust_fit.fit(model, targets[1:], np.repeat(first[None], len(losses) - 1, 0), np.inf)
+    first, _ = regression.best_of_starts(model, targets[0], starts, np.inf)
+    again, _ = regression.fit(model, targets[1:], np.repeat(first[None], len(losses) - 1, 0), np.inf)
     log_floor, log_scale, log_exponent = np.concatenate([first[None], again]).T[..., None]
     exponent = np.exp(np.clip(log_exponent, -20, 5))
     return PowerFrontier(np.exp(log_floor), log_scale + exponent * centre, exponent)

@@ -66,7 +66,7 @@ class MeasuredLosses:
         Along a training curve the logarithm of the loss is interpolated in log C. A run that does not reach a budget is left
         out there. Without curves, a measurement belongs to a budget if its compute is nearly the same.
         """
-        rows: list[tuple[float, float, float, float, int, float]] = []
+        rows: list[tuple[float, float, float, float, int]] = []
         for budget in budgets:
             for run in np.unique(self.runs):
                 own = np.flatnonzero(self.runs == run)
@@ -80,16 +80,15 @@ class MeasuredLosses:
                 place, known = math.log(budget), np.log(flops)
                 tokens = np.exp(np.interp(place, known, np.log(self.tokens[own])))
                 loss = np.exp(np.interp(place, known, np.log(self.losses[own])))
-                rows.append((float(self.parameters[own[0]]), float(tokens), budget, float(loss), int(run), budget))
+                rows.append((float(self.parameters[own[0]]), float(tokens), budget, float(loss), int(run)))
         if not rows:
             raise DataError(
-                f"no run reaches a budget of {', '.join(f'{budget:.3g}' for budget in budgets)} FLOPs; the "
-                "measurements have "
-                f"{self.flops.min():.3g} to {self.flops.max():.3g}"
+                f"no run reaches a budget of {', '.join(f'{budget:.3g}' for budget in budgets)} FLOPs; the measurements "
+                f"have {self.flops.min():.3g} to {self.flops.max():.3g}"
             )
-        parameters, tokens_, flops_, losses, runs, of_budgets = (np.array(column) for column in zip(*rows, strict=True))
+        parameters, at_tokens, of_budgets, losses, runs = (np.array(column) for column in zip(*rows, strict=True))
         _, numbers = np.unique(runs, return_inverse=True)
-        return MeasuredLosses(parameters, tokens_, flops_, losses, numbers.astype(np.int64)), of_budgets
+        return MeasuredLosses(parameters, at_tokens, of_budgets, losses, numbers.astype(np.int64)), of_budgets
 
     def found_budgets(self) -> list[float]:
         """Budgets at which several measurements have nearly the same compute."""
@@ -107,37 +106,24 @@ def read_csv(
     are points of one training curve; without it every row is a run of its own.
     """
     table = _read_table(Path(path))
-    found = {name: _column(table, path, name) for name in (parameters, tokens, loss, *([flops] if flops else []))}
-    for what, name in (("parameters", parameters), ("tokens", tokens), ("loss", loss), ("flops", flops)):
-        if name is not None:
-            _check_range(found[name], path, what)
-    sizes, counts = found[parameters], found[tokens]
-    if len(sizes) < LEAST_MEASUREMENTS:
+    columns = {"parameters": parameters, "tokens": tokens, "loss": loss, **({"flops": flops} if flops else {})}
+    found = {what: _numbers(table, path, name) for what, name in columns.items()}
+    found.setdefault("flops", FLOPS_PER_PARAMETER_AND_TOKEN * found["parameters"] * found["tokens"])
+    for what, values in found.items():
+        least, most = (LEAST_FLOPS, MOST_FLOPS) if what == "flops" else (LEAST_VALUE, MOST_VALUE)
+        if len(bad := np.flatnonzero(~((values >= least) & (values <= most)))):
+            sign = ". A loss below 0 is a log-likelihood with the wrong sign" if what == "loss" else ""
+            raise DataError(
+                f"{path}, row {bad[0] + 2}: {what} is {values[bad[0]]:g} and must be from {least:g} to {most:g}; correct "
+                f"or remove the row, or give the column a factor, such as {what}*1e6{sign}"
+            )
+    rows = len(found["loss"])
+    if rows < LEAST_MEASUREMENTS:
         raise DataError(
-            f"{path} has {len(sizes)} rows; a scaling law needs at least {LEAST_MEASUREMENTS}, of several sizes and budgets"
+            f"{path} has {rows} rows; a scaling law needs at least {LEAST_MEASUREMENTS}, of several sizes and budgets"
         )
-    if curve is None:
-        runs = np.arange(len(sizes))
-    else:
-        _, runs = np.unique(np.array(_text_column(table, path, curve)), return_inverse=True)
-    compute = found[flops] if flops else FLOPS_PER_PARAMETER_AND_TOKEN * sizes * counts
-    _check_range(compute, path, "flops")
-    return MeasuredLosses(sizes, counts, compute, found[loss], runs.astype(np.int64))
-
-
-def _check_range(values: Array, path: str | Path, what: str) -> None:
-    """Refuse values of a column that are no measurements."""
-    least, most = (LEAST_FLOPS, MOST_FLOPS) if what == "flops" else (LEAST_VALUE, MOST_VALUE)
-    if len(bad := np.flatnonzero(values <= 0)):
-        raise DataError(
-            f"{path}, row {bad[0] + 2}: {what} is {values[bad[0]]:g} and must be above 0; correct or remove the row"
-            + (". A loss below 0 is a log-likelihood with the wrong sign" if what == "loss" else "")
-        )
-    if len(bad := np.flatnonzero(~((values >= least) & (values <= most)))):
-        raise DataError(
-            f"{path}, row {bad[0] + 2}: {what} is {values[bad[0]]:g} and must be from {least:g} to {most:g}; correct "
-            f"or remove the row, or give the column a factor, such as {what}*1e6"
-        )
+    runs = np.arange(rows) if curve is None else np.unique(np.array(_column(table, path, curve)), return_inverse=True)[1]
+    return MeasuredLosses(found["parameters"], found["tokens"], found["flops"], found["loss"], runs.astype(np.int64))
 
 
 def to_csv(measured: MeasuredLosses) -> str:
@@ -162,16 +148,16 @@ def _read_table(path: Path) -> Mapping[str, list[str]]:
     return {name: [row.get(name) or "" for row in rows] for name in names}
 
 
-def _text_column(table: Mapping[str, list[str]], path: str | Path, name: str) -> list[str]:
+def _column(table: Mapping[str, list[str]], path: str | Path, name: str) -> list[str]:
     if name not in table:
         raise DataError(f"{path} has no column {name!r}; its columns are: {', '.join(table)}")
     return table[name]
 
 
-def _column(table: Mapping[str, list[str]], path: str | Path, name: str) -> Array:
+def _numbers(table: Mapping[str, list[str]], path: str | Path, name: str) -> Array:
     """The numbers of a column, times the factor that its name may have."""
     column, _, factor_text = name.partition("*")
-    texts = _text_column(table, path, column)
+    texts = _column(table, path, column)
     try:
         factor = float(factor_text) if factor_text else 1.0
     except ValueError:

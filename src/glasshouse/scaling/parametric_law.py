@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.scaling import robust_fit, wild_bootstrap
+from glasshouse.scaling import regression
 from glasshouse.scaling.measurements import FewSizes
+from glasshouse.scaling.regression import Array, Values
 from glasshouse.specs.errors import DataError
 
-Array = NDArray[np.float64]
 # Starts: shares of the lowest loss that no model can avoid, of the rest that is due to N, and exponents.
 FLOORS, SHARES, EXPONENTS = (0.1, 0.4, 0.7, 0.9), (0.2, 0.5, 0.8), (0.15, 0.4, 0.8)
 COEFFICIENTS = 5
@@ -117,6 +117,25 @@ class ParametricFit:
     def fits(self) -> bool:
         return self.deviation <= POOR_FIT
 
+    @property
+    def size_exponent(self) -> Values:
+        return self.law.size_exponent, self.resampled.size_exponent
+
+    def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Values, Values, Values]:
+        """The best N and D for a given N D, and the loss."""
+        size, sizes = (
+            law.best_parameters(product_nd)
+            if different_tokens is None or law.repetitions is None
+            else law.best_parameters_of(product_nd, different_tokens)
+            for law in (self.law, self.resampled)
+        )
+        tokens = product_nd / size, product_nd / sizes
+        losses = (
+            self.law.loss(size, tokens[0], different_tokens),
+            self.resampled.loss(sizes, tokens[1], different_tokens),
+        )
+        return (size, sizes), tokens, losses
+
 
 def fit(
     parameters: Array,
@@ -136,15 +155,15 @@ def fit(
     model = _Model(parameters, tokens, different_tokens)
     targets = np.log(losses)
     starts = model.starts(losses)
-    first, _ = robust_fit.best_of_starts(model, targets, starts, np.inf)
-    deviation = robust_fit.robust_deviation(model(first[None])[0][0] - targets, model.coefficients)
-    delta = robust_fit.HUBER_DEVIATIONS * max(deviation, 1e-9)
-    best, costs = robust_fit.best_of_starts(model, targets, np.concatenate([starts, first[None]]), delta)
+    first, _ = regression.best_of_starts(model, targets, starts, np.inf)
+    deviation = regression.robust_deviation(model(first[None])[0][0] - targets, model.coefficients)
+    delta = regression.HUBER_DEVIATIONS * max(deviation, 1e-9)
+    best, costs = regression.best_of_starts(model, targets, np.concatenate([starts, first[None]]), delta)
     predictions, derivatives = (values[0] for values in model(best[None]))
     residuals = targets - predictions
-    leverage = wild_bootstrap.leverages(derivatives)
-    drawn = wild_bootstrap.resamples(predictions, residuals, leverage, runs, resample_count, seed)
-    again, _ = robust_fit.fit(model, drawn, np.repeat(best[None], resample_count, 0), delta)
+    leverage = regression.leverages(derivatives)
+    drawn = regression.resamples(predictions, residuals, leverage, runs, resample_count, seed)
+    again, _ = regression.fit(model, drawn, np.repeat(best[None], resample_count, 0), delta)
     agreeing = float(np.mean(costs <= costs.min() * 1.001 + 1e-12))
     count, used = len(targets), model.coefficients + 1  # the noise is fitted too
     information = count * float(np.log(np.mean(residuals**2) + 1e-300)) + 2 * used * count / max(count - used - 1, 1)

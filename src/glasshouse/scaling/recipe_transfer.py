@@ -8,17 +8,22 @@ the fit that has fewer, which is a little wide if the other fit has more noise.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glasshouse import formatting
-from glasshouse.scaling import loss_frontier, wild_bootstrap
+from glasshouse.scaling import loss_frontier, regression, scale_study
 from glasshouse.scaling.loss_frontier import MethodFrontier
-from glasshouse.scaling.scaling_fit import LawEstimate, ScalingFit
+from glasshouse.scaling.regression import Array, LawEstimate
+from glasshouse.scaling.scale_study import FILE, ScaleStudy
+from glasshouse.scaling.scaling_fit import ScalingFit
+from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError
+from glasshouse.studies import study_metric
 
-Array = NDArray[np.float64]
+TOKENIZER_FIELDS = ("tokenizer", "tokenizer_file", "vocabulary", "pattern")
 # The largest compute that both recipes measured must be so many times the smallest.
 LEAST_RANGE = 1.5
 # Places of k(C) between the ends of the common range.
@@ -83,6 +88,56 @@ class RecipeTransfer:
         return [_verdict(method, self.a, self.b) for method in self.methods]
 
 
+def check_sources(a: str | PathLike[str], b: str | PathLike[str]) -> list[str]:
+    """Refuse two sources, studies or CSV files, whose losses cannot be compared. The notes say what is not known."""
+    studies = [scale_study.find(source) if scale_study.is_study_name(source) else None for source in (a, b)]
+    paths = [Path(source) if study is None else study.path for source, study in zip((a, b), studies, strict=True)]
+    if paths[0].resolve() == paths[1].resolve():
+        raise DataError(f"both names mean {paths[0]}, and two studies are compared; name another one")
+    first, second = studies
+    if first is not None and second is not None:
+        return check_studies(first, second)
+    files = " and ".join(path.name for path, study in zip(paths, studies, strict=True) if study is None)
+    return [
+        f"{files}: nothing tells whether a file has the same data, metric and tokenizer; losses of different ones are not "
+        "comparable"
+    ]
+
+
+def check_studies(a: ScaleStudy, b: ScaleStudy) -> list[str]:
+    """Refuse studies whose losses cannot be compared. The notes say what differs without harm, or is not known."""
+    specs = [spec_files.from_toml(study.sizes[0].spec, str(study.path / FILE)) for study in (a, b)]
+    measured = [(spec.task, study.metric) for spec, study in zip(specs, (a, b), strict=True)]
+    if measured[0] != measured[1]:
+        first, second = (f"{metric} of the task {task}" for task, metric in measured)
+        raise DataError(
+            f"{a.name} measures {first}, and {b.name} measures {second}; plan both with the same task and data splits"
+        )
+    prints = [study.sizes[0].facts.get("data") for study in (a, b)]
+    if None not in prints and prints[0] != prints[1]:
+        first, second = (spec.data.source or ", ".join(spec.data.files) for spec in specs)
+        raise DataError(
+            f"the texts or splits differ ({a.name}: {first}, {b.name}: {second}), and so their losses are not comparable; "
+            "plan both with the same data"
+        )
+    differing = [name for name in TOKENIZER_FIELDS if len({getattr(spec.data, name) for spec in specs}) > 1]
+    if differing and study_metric.metric_declaration(a.metric, specs[0].task).per_token:
+        first, second = (", ".join(f"data.{name}={getattr(spec.data, name)}" for name in differing) for spec in specs)
+        raise DataError(
+            f"the tokenizers differ ({a.name}: {first}; {b.name}: {second}), and losses for each token are not comparable "
+            "between tokenizers; plan both with the same one"
+        )
+    notes = []
+    if None in prints:
+        notes.append("a study does not record its data, so that it is not known whether both have the same")
+    contexts = [spec.data.context for spec in specs]
+    if contexts[0] != contexts[1]:
+        notes.append(
+            f"the contexts differ ({contexts[0]} and {contexts[1]} tokens): predictions from more context have a lower loss"
+        )
+    return notes
+
+
 def compare(fit_a: ScalingFit, fit_b: ScalingFit, a: str = "A", b: str = "B") -> RecipeTransfer:
     """Compare two recipes by their fits. Both have the same number of resamples, drawn with different seeds."""
     of_a, of_b = ({each.method: each for each in loss_frontier.frontiers(fit)} for fit in (fit_a, fit_b))
@@ -138,7 +193,7 @@ def _estimate(logarithms: Array, freedom: int) -> LawEstimate:
     """
     clipped = np.clip(logarithms, -INFINITE_LOG, INFINITE_LOG)
     ends = [
-        wild_bootstrap.interval(np.where(np.isnan(clipped[1:]), unknown, clipped[1:]), freedom)[end]
+        regression.interval(np.where(np.isnan(clipped[1:]), unknown, clipped[1:]), freedom)[end]
         for end, unknown in enumerate((-INFINITE_LOG, INFINITE_LOG))
     ]
     value, low, high = (

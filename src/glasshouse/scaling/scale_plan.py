@@ -26,7 +26,7 @@ TOKENS_PER_PARAMETER, SPREAD = 20.0, 4.0
 LEAST_SIZES, LEAST_STEPS = 4, 20
 # Widths are multiples of this. A shape may differ from the recipe's ratio of width to layers, for this much in log N.
 WIDTH_UNIT, MOST_WIDTH, MOST_LAYERS = 8, 2048, 64
-RATIO_WEIGHT = 0.2
+MOST_LOG_RATIO, RATIO_WEIGHT = math.log(2), 0.2
 # The schedule that lets runs share their steps.
 BRANCHING = "warmup-stable-decay"
 # A shape is not used for a size that is further away than this, in log N.
@@ -78,43 +78,47 @@ class PlannedSize:
 
 
 @dataclass(frozen=True)
-class ScalePlan:
-    """All runs of a scaling study. `words`: the recipe and its overrides. `train_tokens`: how many tokens the data have."""
+class SizeGrid:
+    """The budgets of a study and the sizes of each: N = sqrt(C / (6 tokens_per_parameter)), and sizes around it.
 
-    words: tuple[str, ...]
+    `sizes` of them lie up to `spread` times below and above it.
+    """
+
+    budgets: Sequence[float]
+    sizes: int = 6
+    tokens_per_parameter: float = TOKENS_PER_PARAMETER
+    spread: float = SPREAD
+
+    def __post_init__(self) -> None:
+        for budget in self.budgets:
+            check_budget(budget)
+        if len(set(self.budgets)) < 2:
+            raise SpecError(f"--budgets names {len(set(self.budgets))} budget; a power law needs at least two")
+        if self.sizes < LEAST_SIZES:
+            raise SpecError(f"is too few: a parabola needs at least {LEAST_SIZES} sizes at each budget", "sizes", self.sizes)
+
+    @property
+    def middles(self) -> dict[float, float]:
+        """Budget -> N at its middle, the smallest budget first."""
+        return {budget: math.sqrt(budget / (6 * self.tokens_per_parameter)) for budget in sorted(set(self.budgets))}
+
+
+@dataclass(frozen=True)
+class ScalePlan:
+    """All runs of a scaling study. `train_tokens`: how many tokens the data have."""
+
     sizes: tuple[PlannedSize, ...]
-    seeds: tuple[int, ...]
     train_tokens: int
     notes: tuple[str, ...]
 
-    def at(self, budget: float) -> list[PlannedSize]:
-        return [size for size in self.sizes if size.budget == budget]
 
-
-def make_plan(
-    words: Sequence[str],
-    job: Job,
-    budgets: Sequence[float],
-    sizes: int = 6,
-    seeds: Sequence[int] = (0, 1, 2),
-    tokens_per_parameter: float = TOKENS_PER_PARAMETER,
-    spread: float = SPREAD,
-    most_epochs: float = MOST_EPOCHS,
-) -> ScalePlan:
+def make_plan(job: Job, grid: SizeGrid, most_epochs: float = MOST_EPOCHS) -> ScalePlan:
     """Plan the runs of a study. `job` is that of the recipe, with its data."""
-    for budget in budgets:
-        check_budget(budget)
-    if len(set(budgets)) < 2:
-        raise SpecError(f"--budgets names {len(set(budgets))} budget; a power law needs at least two")
-    if sizes < LEAST_SIZES:
-        raise SpecError(f"is too few: a parabola needs at least {LEAST_SIZES} sizes at each budget", "sizes", sizes)
-    largest = spread * math.sqrt(max(budgets) / (6 * tokens_per_parameter))
-    _refuse_beyond(job, budgets, sizes, tokens_per_parameter, spread)
-    ladder = ShapeLadder(job, largest)
+    _refuse_beyond(job, grid)
     step_tokens = round(job.step_tokens())
     train_tokens = round(job.task.example_count(job.prepared.splits["train"]) * job.sequence_tokens())
     planned: list[PlannedSize] = []
-    for budget, shapes in _shapes_by_budget(ladder, sorted(set(budgets)), sizes, tokens_per_parameter, spread).items():
+    for budget, shapes in _shapes_by_budget(job, grid).items():
         for shape in shapes:
             steps = round(budget / shape.step_flops)
             if steps < LEAST_STEPS:
@@ -135,22 +139,8 @@ def make_plan(
             f"{longest.epochs:.1f} times, and repeated tokens teach less; choose smaller budgets, or accept it with "
             f"--most-epochs {math.ceil(longest.epochs)}"
         )
-    notes = []
-    if longest.epochs > 1:
-        notes.append(f"up to {longest.epochs:.1f} epochs: the fit can weigh repeated tokens with --data {train_tokens}")
-    return ScalePlan(tuple(words), tuple(planned), tuple(seeds), train_tokens, tuple(notes))
-
-
-def largest_parameters(job: Job) -> int:
-    """The parameters of the largest shape of the recipe's model; 0 if it has no shape."""
-    ladder = ShapeLadder(job, largest=0.0)
-    widths = range(MOST_WIDTH, 0, -WIDTH_UNIT)
-    return next((max(counts.values()) for width in widths if (counts := ladder.parameters(width))), 0)
-
-
-def _ratio(job: Job) -> float:
-    """The ratio of width to layers in the recipe."""
-    return job.spec.model.width / max(job.spec.model.layers, 1)
+    repeats = f"up to {longest.epochs:.1f} epochs: the fit can weigh repeated tokens with --data {train_tokens}"
+    return ScalePlan(tuple(planned), train_tokens, (repeats,) if longest.epochs > 1 else ())
 
 
 class ShapeLadder:
@@ -161,23 +151,13 @@ class ShapeLadder:
 
     def __init__(self, job: Job, largest: float) -> None:
         self.job = job
-        ratio = _ratio(job)
         self._candidates: list[tuple[float, float, int, int]] = []  # log N, deviation of the ratio, width, layers
         for width in range(WIDTH_UNIT, MOST_WIDTH + 1, WIDTH_UNIT):
-            counts = self.parameters(width)
+            counts = _parameters_by_layers(job, width)
             for layers, parameters in counts.items():
-                self._candidates.append((math.log(parameters), abs(math.log(width / layers / ratio)), width, layers))
+                self._candidates.append((math.log(parameters), abs(_log_ratio(job, width, layers)), width, layers))
             if counts and min(counts.values()) > 2 * largest:
                 break
-
-    def parameters(self, width: int) -> dict[int, int]:
-        """The parameters of the shapes of a width, by their number of layers."""
-        ratio = _ratio(self.job)
-        depths = [layers for layers in range(1, MOST_LAYERS + 1) if 0.5 <= width / layers / ratio <= 2]
-        if not depths or self._model(width, 1) is None:
-            return {}
-        one, two = (self._count(width, layers) for layers in (1, 2))
-        return {layers: one + (layers - 1) * (two - one) for layers in depths}
 
     @property
     def largest(self) -> float:
@@ -195,43 +175,60 @@ class ShapeLadder:
                 places[target] = width, layers
         return {target: self._shape(width, layers) for target, (width, layers) in places.items()}
 
-    def _model(self, width: int, layers: int) -> ModelSpec | None:
-        """The model with this width; its heads are as wide as the recipe's, or nearly so. None if no number fits."""
-        recipe = self.job.spec.model
-        wanted = recipe.head_width or recipe.width / recipe.heads
-        divisors = [heads for heads in range(1, width + 1) if width % heads == 0]
-        for heads in sorted(divisors, key=lambda heads: abs(math.log(width / heads / wanted))):
-            model = replace(matching.with_width(recipe, width), heads=heads, layers=layers, head_width=0)
-            try:
-                models.check(model, self.job.spec.data.context)
-                return model
-            except SpecError:
-                continue  # such as a head of odd width with rotary positions, or groups that do not divide the heads
-        return None
-
-    def _by_part(self, width: int, layers: int) -> dict[str, int]:
-        model = self._model(width, layers)
-        assert model is not None
-        return parameter_counts.parameters_by_part(matching.meta_model(self.job, model))
-
-    def _count(self, width: int, layers: int) -> int:
-        return compute_optimal.count_parameters(self._by_part(width, layers), compute_optimal.WITH_HEAD)
-
     def _shape(self, width: int, layers: int) -> ModelShape:
-        model = self._model(width, layers)
+        model = _model(self.job, width, layers)
         assert model is not None
         job = replace(self.job, spec=replace(self.job.spec, model=model))
-        return ModelShape(model, self._by_part(width, layers), job.step_flops())
+        return ModelShape(model, _by_part(self.job, model), job.step_flops())
 
 
-def _refuse_beyond(job: Job, budgets: Sequence[float], sizes: int, tokens_per_parameter: float, spread: float) -> None:
+def _log_ratio(job: Job, width: int, layers: int) -> float:
+    """How far a shape is from the recipe's ratio of width to layers."""
+    return math.log(width / layers / (job.spec.model.width / max(job.spec.model.layers, 1)))
+
+
+def _model(job: Job, width: int, layers: int) -> ModelSpec | None:
+    """The model with this width; its heads are as wide as the recipe's, or nearly so. None if no number fits."""
+    recipe = job.spec.model
+    wanted = recipe.head_width or recipe.width / recipe.heads
+    divisors = [heads for heads in range(1, width + 1) if width % heads == 0]
+    for heads in sorted(divisors, key=lambda heads: abs(math.log(width / heads / wanted))):
+        model = replace(matching.with_width(recipe, width), heads=heads, layers=layers, head_width=0)
+        try:
+            models.check(model, job.spec.data.context)
+            return model
+        except SpecError:
+            continue  # such as a head of odd width with rotary positions, or groups that do not divide the heads
+    return None
+
+
+def _by_part(job: Job, model: ModelSpec) -> dict[str, int]:
+    return parameter_counts.parameters_by_part(matching.meta_model(job, model))
+
+
+def _parameters_by_layers(job: Job, width: int) -> dict[int, int]:
+    """The parameters of the shapes of a width, by their number of layers. Every further layer has as many."""
+    depths = [layers for layers in range(1, MOST_LAYERS + 1) if abs(_log_ratio(job, width, layers)) <= MOST_LOG_RATIO]
+    model = _model(job, width, 1) if depths else None
+    if model is None:
+        return {}
+    one, two = (
+        compute_optimal.count_parameters(_by_part(job, replace(model, layers=layers)), compute_optimal.WITH_HEAD)
+        for layers in (1, 2)
+    )
+    return {layers: one + (layers - 1) * (two - one) for layers in depths}
+
+
+def _refuse_beyond(job: Job, grid: SizeGrid) -> None:
     """Refuse a budget for which even the largest shape is too small, before the ladder is built, which takes seconds."""
-    budget, most = max(budgets), largest_parameters(job)
+    widths = range(MOST_WIDTH, 0, -WIDTH_UNIT)
+    most = next((max(counts.values()) for width in widths if (counts := _parameters_by_layers(job, width))), 0)
+    budget = max(grid.budgets)
     # Of the sizes of a budget, from the smallest, the last without which there are too few.
-    step = spread ** (2 * (LEAST_SIZES - 1) / (sizes - 1)) / spread
-    needed = math.sqrt(budget / (6 * tokens_per_parameter)) * step
+    step = grid.spread ** (2 * (LEAST_SIZES - 1) / (grid.sizes - 1)) / grid.spread
+    needed = grid.middles[budget] * step
     if most and needed > most * math.exp(FURTHEST):
-        reached = 6 * tokens_per_parameter * (most / step) ** 2
+        reached = 6 * grid.tokens_per_parameter * (most / step) ** 2
         raise SpecError(
             f"at {budget:.3g} FLOPs {LEAST_SIZES} sizes would have up to {needed:.2g} parameters, and the largest shape of "
             f"this recipe has {most:.2g}; choose budgets of at most about {reached:.0e} FLOPs, or a larger "
@@ -239,25 +236,23 @@ def _refuse_beyond(job: Job, budgets: Sequence[float], sizes: int, tokens_per_pa
         )
 
 
-def _shapes_by_budget(
-    ladder: ShapeLadder, budgets: Sequence[float], sizes: int, tokens_per_parameter: float, spread: float
-) -> dict[float, list[ModelShape]]:
-    """The shapes of every budget, around N = sqrt(C / (6 tokens_per_parameter)), from one grid for all budgets."""
-    spacing = 2 * math.log(spread) / (sizes - 1)
-    middles = {budget: math.sqrt(budget / (6 * tokens_per_parameter)) for budget in budgets}
-    first = {budget: round(math.log(middle / spread) / spacing) for budget, middle in middles.items()}
-    indices = range(min(first.values()), max(first.values()) + sizes)
+def _shapes_by_budget(job: Job, grid: SizeGrid) -> dict[float, list[ModelShape]]:
+    """The shapes of every budget, from one grid for all budgets."""
+    spacing = 2 * math.log(grid.spread) / (grid.sizes - 1)
+    first = {budget: round(math.log(middle / grid.spread) / spacing) for budget, middle in grid.middles.items()}
+    indices = range(min(first.values()), max(first.values()) + grid.sizes)
+    ladder = ShapeLadder(job, grid.spread * max(grid.middles.values()))
     shapes = ladder.nearest([index * spacing for index in indices])
     found = {}
-    for budget, middle in middles.items():
-        targets = [index * spacing for index in range(first[budget], first[budget] + sizes)]
+    for budget, middle in grid.middles.items():
+        targets = [index * spacing for index in range(first[budget], first[budget] + grid.sizes)]
         chosen = [shapes[target] for target in targets if target in shapes]
         if len(chosen) < LEAST_SIZES:
             beyond = targets[-1] > ladder.largest + FURTHEST
             remedy = "smaller budgets" if beyond else "larger budgets, a smaller vocabulary"
             raise SpecError(
-                f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / spread:,.0f} to "
-                f"{middle * spread:,.0f} parameters; choose {remedy}, or another --tokens-per-parameter"
+                f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / grid.spread:,.0f} to "
+                f"{middle * grid.spread:,.0f} parameters; choose {remedy}, or another --tokens-per-parameter"
             )
         found[budget] = sorted(chosen, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
     return found

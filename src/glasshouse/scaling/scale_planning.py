@@ -10,7 +10,7 @@ import numpy as np
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs import resolve_spec
 from glasshouse.scaling import rate_rule, scale_plan, scale_study
-from glasshouse.scaling.scale_plan import PlannedSize, ScalePlan
+from glasshouse.scaling.scale_plan import PlannedSize, SizeGrid
 from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError, RunError
@@ -26,15 +26,12 @@ EVALUATIONS, CHECKPOINTS = 4, 10
 
 def plan(
     words: Sequence[str],
-    budgets: Sequence[float],
-    sizes: int = 6,
-    seeds: int = 3,
-    name: str | None = None,
-    device: str = "auto",
-    tokens_per_parameter: float = scale_plan.TOKENS_PER_PARAMETER,
-    spread: float = scale_plan.SPREAD,
-    most_epochs: float = scale_plan.MOST_EPOCHS,
-    rates: str = SWEEP,
+    grid: SizeGrid,
+    seeds: int,
+    name: str | None,
+    device: str,
+    most_epochs: float,
+    rates: str,
 ) -> ScaleStudy:
     """Plan a study and write its folder. Nothing is trained, but a few steps are timed.
 
@@ -49,12 +46,11 @@ def plan(
     job = Job.prepare(resolve_spec.spec_of(recipe, *overrides), devices.pick(device), even_if_too_large=True)
     metric = f"{study_metric.default_metric(job.task, study_metric.held_out_splits(job.prepared.splits)).split('.')[0]}.loss"
     with progress_bar.bar("choosing shapes", outer=True) as show, progress_bar.quiet():
-        chosen = scale_plan.make_plan(words, job, budgets, sizes, range(seeds), tokens_per_parameter, spread, most_epochs)
+        chosen = scale_plan.make_plan(job, grid, most_epochs)
         show(0.3, "timing the largest model")
-        runs, seconds, choice = _as_trained(chosen, job, show)
-    study = ScaleStudy(
-        folder, chosen.words, metric, chosen.seeds, chosen.train_tokens, runs, seconds, (*job.notes, *chosen.notes, *choice)
-    )
+        runs, seconds, choice = _as_trained(chosen.sizes, range(seeds), job, show)
+    notes = (*job.notes, *chosen.notes, *choice)
+    study = ScaleStudy(tuple(words), metric, tuple(range(seeds)), chosen.train_tokens, runs, seconds, notes, path=folder)
     if rates == RECIPE:
         study = replace(study, notes=(*study.notes, scale_study.ONE_RATE))
     else:
@@ -64,14 +60,16 @@ def plan(
     return study
 
 
-def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns, ...], float, tuple[str, ...]]:
+def _as_trained(
+    sizes: Sequence[PlannedSize], seeds: Sequence[int], job: Job, show: Any
+) -> tuple[tuple[SizeRuns, ...], float, tuple[str, ...]]:
     """The sizes with their specs and facts, the predicted time of all runs, and a note on their precision and threads.
 
     Precision and threads are chosen once, for the largest model, so that all sizes compute alike. The time of a step is
     measured for the smallest and the largest model, and is taken to grow with its FLOPs in between. Whether seeds train
     together is decided for the largest model too: it gains the least.
     """
-    by_cost = sorted(chosen.sizes, key=lambda size: size.shape.step_flops)
+    by_cost = sorted(sizes, key=lambda size: size.shape.step_flops)
     first = cost_plan.make(_job_of(job, by_cost[-1]))
     show(0.6, "timing the smallest model")
     job = study_planning.with_first_settings(job, first)
@@ -81,15 +79,15 @@ def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns,
     if job.device.type == "cuda":  # on a CPU replicas of one core's work gain little
         largest = _job_of(job, by_cost[-1])
         replicas, _ = replica_count.choose(
-            [replace(largest, spec=study_planning.with_seed(largest.spec, seed)) for seed in chosen.seeds], None
+            [replace(largest, spec=study_planning.with_seed(largest.spec, seed)) for seed in seeds], None
         )
     ends = [by_cost[0].shape.step_flops, by_cost[-1].shape.step_flops]
     runs, seconds = [], 0.0
-    for size in chosen.sizes:
+    for size in sizes:
         own = _job_of(job, size)
         step = float(np.interp(size.shape.step_flops, ends, [smallest.step_seconds, first.step_seconds]))
-        seconds += step * (size.steps - size.shared_steps) * len(chosen.seeds)
-        plan_facts = replace(
+        seconds += step * (size.steps - size.shared_steps) * len(seeds)
+        planned = replace(
             first,
             parameters=size.shape.by_part,
             steps=size.steps,
@@ -98,7 +96,8 @@ def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns,
             step_seconds=step,
             seconds=step * size.steps,
             notes=(),
-        ).facts()
+        )
+        facts = {"plan": planned.facts(), "data": own.prepared.fingerprint, "labels": list(own.prepared.labels)}
         runs.append(
             SizeRuns(
                 size.shape.name,
@@ -109,7 +108,7 @@ def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns,
                 size.steps,
                 size.flops,
                 size.epochs,
-                {"plan": plan_facts, "data": own.prepared.fingerprint, "labels": list(own.prepared.labels)},
+                facts,
                 replicas,
                 size.saved_flops,
             )

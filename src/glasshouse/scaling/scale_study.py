@@ -10,9 +10,9 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -57,39 +57,24 @@ class SizeRuns:
     saved_flops: Annotated[float, Between(0, MOST_FLOPS)] = 0.0
 
 
-class ScaleStudyFile(TypedDict):
-    """The content of `scaling.json`."""
-
-    format: Count
-    words: Annotated[list[str], Size(1)]
-    metric: Text
-    seeds: Annotated[list[Seed], Size(1, 10**5)]
-    train_tokens: Count
-    seconds: Seconds
-    notes: list[str]
-    sizes: Annotated[list[SizeRuns], Size(1, 10**5)]
-    swept: NotRequired[list[SizeRuns]]
-    rates: NotRequired[list[Rate]]
-
-
 @dataclass(frozen=True)
 class ScaleStudy:
-    """A scaling study: its folder and everything that was decided before its runs.
+    """A scaling study: everything that was decided before its runs, which `scaling.json` holds, and its folder.
 
     seconds: the predicted time of all runs on the machine of the plan. swept: the sizes at which the learning rates `rates`
     are tried; none if every size has the recipe's rate.
     """
 
-    path: Path
-    words: tuple[str, ...]
-    metric: str
-    seeds: tuple[int, ...]
-    train_tokens: int
-    sizes: tuple[SizeRuns, ...]
-    seconds: float
+    words: Annotated[tuple[str, ...], Size(1)]
+    metric: Text
+    seeds: Annotated[tuple[Seed, ...], Size(1, 10**5)]
+    train_tokens: Count
+    sizes: Annotated[tuple[SizeRuns, ...], Size(1, 10**5)]
+    seconds: Seconds
     notes: tuple[str, ...]
     swept: tuple[SizeRuns, ...] = ()
-    rates: tuple[float, ...] = ()
+    rates: tuple[Rate, ...] = ()
+    path: Path = Path()
 
     @property
     def name(self) -> str:
@@ -260,40 +245,20 @@ def measured(
 
 
 def to_json(study: ScaleStudy) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "glasshouse": __version__,
-        "created": time.time(),
-        "words": list(study.words),
-        "metric": study.metric,
-        "seeds": list(study.seeds),
-        "train_tokens": study.train_tokens,
-        "seconds": study.seconds,
-        "notes": list(study.notes),
-        "sizes": [vars(size) for size in study.sizes],
-        "swept": [vars(size) for size in study.swept],
-        "rates": list(study.rates),
-    }
+    decided = {name: value for name, value in asdict(study).items() if name != "path"}
+    return {"format": FORMAT, "glasshouse": __version__, "created": time.time(), **decided}
 
 
 def _from_json(path: Path) -> ScaleStudy:
     try:
         table = kept_json.read(path / FILE, dict[str, Any], kept_json.MOST_FACTS)
-        if isinstance(format := table.get("format"), int) and format > FORMAT:
+        version, *_ = (table.pop(name, None) for name in ("format", "glasshouse", "created"))
+        if isinstance(version, int) and version > FORMAT:
             raise RunError(f"{path} was written by a newer Glasshouse; upgrade with: pip install -U glasshouse")
-        kept_schema.check(table, ScaleStudyFile)
-        study = ScaleStudy(
-            path,
-            tuple(table["words"]),
-            table["metric"],
-            tuple(table["seeds"]),
-            table["train_tokens"],
-            tuple(SizeRuns(**size) for size in table["sizes"]),
-            table["seconds"],
-            tuple(table["notes"]),
-            tuple(SizeRuns(**size) for size in table.get("swept", ())),
-            tuple(table.get("rates", ())),
-        )
+        kept_schema.check(table, ScaleStudy)
+        lists = {name: tuple(value) for name, value in table.items() if isinstance(value, list)}
+        sizes = {name: tuple(SizeRuns(**size) for size in table.get(name, ())) for name in ("sizes", "swept")}
+        study = ScaleStudy(**{**table, **lists, **sizes}, path=path)
         _check(study)
         return study
     except (OSError, ValueError, LookupError, ArithmeticError) as error:

@@ -5,7 +5,7 @@ largest budget are predicted and written to `forecast.json`, before the first of
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from glasshouse.launching.submission import Submission
 from glasshouse.records import atomic_files, containment, lock
@@ -38,7 +38,7 @@ def train(study: ScaleStudy, place: Place) -> Submission | None:
             if submitted := _train(study, smaller, place, study.name):
                 return submitted
             if not (study.path / scale_study.FORECAST).exists():
-                atomic_files.write_json(study.path / scale_study.FORECAST, budget_forecast.to_json(_forecast(study)))
+                atomic_files.write_json(study.path / scale_study.FORECAST, asdict(_forecast(study)))
             return _train(study, _queue(study, rule, [largest]), place, f"{study.name}: largest budget")
         except Interrupted as stop:
             raise Interrupted(stop.signal, stop.reached, f"glasshouse scale run {study.name}") from None

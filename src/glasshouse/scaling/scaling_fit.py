@@ -5,40 +5,35 @@ N parameters, D tokens, C compute in FLOPs.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from glasshouse.scaling import envelope_law, isoflop_law, parametric_law, wild_bootstrap
-from glasshouse.scaling.envelope_law import EnvelopeFit
-from glasshouse.scaling.isoflop_law import IsoFLOPFit
+from glasshouse.scaling import isoflop_law, parametric_law
+from glasshouse.scaling.isoflop_law import IsoFLOPFit, PowerLaw
 from glasshouse.scaling.measurements import LEAST_FLOPS, MOST_FLOPS, FewSizes, MeasuredLosses
 from glasshouse.scaling.parametric_law import ParametricFit
+from glasshouse.scaling.regression import Array, LawEstimate, Values, estimate
 from glasshouse.specs.errors import DataError
 
-Array = NDArray[np.float64]
 ISOFLOP, PARAMETRIC, REPEATED, ENVELOPE = LAWS = ("IsoFLOP", "parametric", "parametric, repeated data", "envelope")
 RESAMPLES = 1000
 # An interval of the exponent that is wider than this says little. A floor below this share of the lowest loss is none.
 WIDE, NO_FLOOR = 0.5, 0.01
 # If C / (N D) varies by a larger ratio between measurements, one factor for all is rough.
 UNEVEN_FLOPS = 1.5
+Fit = TypeVar("Fit")
 
 
-@dataclass(frozen=True)
-class LawEstimate:
-    """A value with its 95 % interval."""
+class LawFit(Protocol):
+    """A fitted law of the best size. Every quantity is a value and its resamples."""
 
-    value: float
-    low: float
-    high: float
-
-
-def estimate(value: float, resampled: Array, freedom: float) -> LawEstimate:
-    """A value with the interval of its resamples, for noise with so many degrees of freedom."""
-    finite = np.asarray(resampled)[np.isfinite(resampled)]
-    low, high = wild_bootstrap.interval(finite, freedom) if len(finite) else (np.nan, np.nan)
-    return LawEstimate(float(value), low, high)
+    @property
+    def freedom(self) -> int: ...
+    @property
+    def size_exponent(self) -> Values: ...
+    def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Values, Values, Values | None]:
+        """The best N and D for a budget and its N D, and the loss that they reach, if the law knows it."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +61,18 @@ class ScalingFit:
     isoflop: IsoFLOPFit | None
     parametric: ParametricFit | None
     repeated: ParametricFit | None
-    envelope: EnvelopeFit | None
+    envelope: PowerLaw | None
     notes: tuple[str, ...]
     different_tokens: float | None = None
 
     @property
     def largest_budget(self) -> float:
         return float(self.measurements.flops.max())
+
+    @property
+    def laws(self) -> dict[str, LawFit]:
+        found = zip(LAWS, (self.isoflop, self.parametric, self.repeated, self.envelope), strict=True)
+        return {name: law for name, law in found if law is not None}
 
     @property
     def best_parametric(self) -> tuple[str, ParametricFit] | None:
@@ -87,48 +87,17 @@ class ScalingFit:
 
     def size_exponents(self) -> dict[str, LawEstimate]:
         """Law -> the exponent of C in the best N."""
-        found = {}
-        if self.isoflop is not None:
-            found[ISOFLOP] = estimate(self.isoflop.exponent, self.isoflop.resampled[:, 1], self.isoflop.freedom)
-        for name, fit in ((PARAMETRIC, self.parametric), (REPEATED, self.repeated)):
-            if fit is not None:
-                found[name] = estimate(fit.law.size_exponent, fit.resampled.size_exponent, fit.freedom)
-        if self.envelope is not None:
-            found[ENVELOPE] = estimate(self.envelope.exponent, self.envelope.resampled[:, 1], self.envelope.freedom)
-        return found
+        return {name: estimate(*law.size_exponent, law.freedom) for name, law in self.laws.items()}
 
     @np.errstate(divide="ignore", invalid="ignore")
     def predict(self, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
         """The best model for a budget by each law. `different_tokens`: how many tokens the data have."""
         check_budget(budget)
         found = []
-        product_nd = budget / self.flops_factor
-        if self.isoflop is not None:
-            freedom = self.isoflop.freedom
-            sizes = estimate(*self.isoflop.best_parameters(budget), freedom)
-            found.append(LawPrediction(ISOFLOP, sizes, estimate(*self.isoflop.best_tokens(budget), freedom), None))
-        for name, fit in ((PARAMETRIC, self.parametric), (REPEATED, self.repeated)):
-            if fit is None:
-                continue
-            best, rows = (
-                law.best_parameters(product_nd)
-                if different_tokens is None or law.repetitions is None
-                else law.best_parameters_of(product_nd, different_tokens)
-                for law in (fit.law, fit.resampled)
-            )
-            losses = estimate(
-                fit.law.loss(best, product_nd / best, different_tokens),
-                fit.resampled.loss(rows, product_nd / rows, different_tokens),
-                fit.freedom,
-            )
-            sizes = estimate(best, rows, fit.freedom)
-            tokens = estimate(product_nd / best, product_nd / rows, fit.freedom)
-            found.append(LawPrediction(name, sizes, tokens, losses))
-        if self.envelope is not None:
-            best, rows = self.envelope.best_parameters(budget)
-            freedom = self.envelope.freedom
-            sizes, tokens = estimate(best, rows, freedom), estimate(product_nd / best, product_nd / rows, freedom)
-            found.append(LawPrediction(ENVELOPE, sizes, tokens, None))
+        for name, law in self.laws.items():
+            sizes, tokens, losses = law.best(budget, budget / self.flops_factor, different_tokens)
+            expected = None if losses is None else estimate(*losses, law.freedom)
+            found.append(LawPrediction(name, estimate(*sizes, law.freedom), estimate(*tokens, law.freedom), expected))
         return found
 
 
@@ -161,7 +130,6 @@ def fit_laws(
     """
     for budget in budgets or ():
         check_budget(budget)
-    notes: list[str] = []
     if budgets is None and measurements.curves:
         raise DataError("training curves have no budgets of their own; name them, such as --budgets 8e10,1.6e11,3.2e11")
     compared, of_budgets = measurements, np.full(len(measurements), np.nan)
@@ -172,40 +140,38 @@ def fit_laws(
         chosen = list(budgets) if budgets is not None else measurements.found_budgets()
         if chosen:
             compared, of_budgets = measurements.at_budgets(chosen)
-    isoflop = parametric = repeated = envelope = None
     errors: list[DataError] = []
-    if chosen:
+
+    def tried(fit: Callable[[], Fit]) -> Fit | None:
         try:
-            isoflop = isoflop_law.fit(
-                compared.parameters, compared.tokens, compared.losses, of_budgets, compared.runs, resamples, seed
-            )
+            return fit()
         except DataError as error:
             errors.append(error)
-    else:
-        errors.append(
-            DataError(
+            return None
+
+    def fit_isoflop() -> IsoFLOPFit:
+        if not chosen:
+            raise DataError(
                 "no three runs have the same compute, so that there are no IsoFLOP curves; measure several sizes at each "
                 "budget"
             )
-        )
+        columns = compared.parameters, compared.tokens, compared.losses, of_budgets, compared.runs
+        return isoflop_law.fit(*columns, resamples, seed)
+
+    isoflop = tried(fit_isoflop)
     progress(0.1)
     whole = compared if measurements.curves else measurements
     columns = (whole.parameters, whole.tokens, whole.losses, whole.runs, resamples, seed)
-    try:
-        parametric = parametric_law.fit(*columns)
+    parametric = tried(lambda: parametric_law.fit(*columns))
+    repeated = envelope = None
+    if parametric is not None:
         progress(0.5)
         if different_tokens is not None and (whole.tokens > different_tokens).any():
-            repeated = parametric_law.fit(*columns, np.full(len(whole), float(different_tokens)))
-    except DataError as error:
-        errors.append(error)
+            repeated = tried(lambda: parametric_law.fit(*columns, np.full(len(whole), float(different_tokens))))
     if measurements.curves:
-        try:
-            envelope = envelope_law.fit(measurements, resamples, seed)
-        except DataError as error:
-            errors.append(error)
+        envelope = tried(lambda: isoflop_law.fit_envelope(measurements, resamples, seed))
     if isoflop is None and parametric is None and envelope is None:
         raise next((error for error in errors if isinstance(error, FewSizes)), errors[0])
-    notes += [f"{error}" for error in errors]
     factors = whole.flops / (whole.parameters * whole.tokens)
     result = ScalingFit(
         measurements,
@@ -219,7 +185,7 @@ def fit_laws(
         (),
         different_tokens,
     )
-    return replace(result, notes=(*notes, *_thin(result, factors)))
+    return replace(result, notes=(*map(str, errors), *_thin(result, factors)))
 
 
 def _thin(fit: ScalingFit, factors: Array) -> Iterator[str]:

@@ -8,7 +8,8 @@ from glasshouse import formatting
 from glasshouse.results.scaling import ForecastCurve, Frontier, IsoFLOPCurve, ScalingContent, ScalingTable
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.parametric_law import ParametricFit
-from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, REPEATED, LawEstimate, LawPrediction, ScalingFit, estimate
+from glasshouse.scaling.regression import LawEstimate, estimate
+from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, REPEATED, LawPrediction, ScalingFit
 
 # Points of a drawn line, lines of equal loss, and measured losses that are drawn at most.
 POINTS, CONTOURS, MOST_MEASURED = 60, 5, 400
@@ -196,14 +197,14 @@ def content(
         f"{measured.flops.max():.2g} FLOPs."
     )
     preferred = fit.best_parametric
-    compared = fit.compared
+    compared, curves = fit.compared, _curves(fit)
     return ScalingContent(
         title,
         subtitle,
         answers,
         fit.notes,
-        _curves(fit),
-        _frontiers(fit, budget),
+        curves,
+        _frontiers(fit, budget, curves),
         [] if preferred is None else _contours(fit, preferred[1]),
         list(zip(compared.parameters.tolist(), compared.tokens.tolist(), strict=True))[:MOST_MEASURED],
         [] if preferred is None else _fitted(fit, preferred[1]),
@@ -242,32 +243,24 @@ def _curves(fit: ScalingFit) -> list[IsoFLOPCurve]:
     return found
 
 
-def _frontiers(fit: ScalingFit, budget: float | None) -> list[Frontier]:
+def _frontiers(fit: ScalingFit, budget: float | None, curves: Sequence[IsoFLOPCurve]) -> list[Frontier]:
     """The laws of the size over compute, from the smallest measured budget to the asked one."""
     low = float(np.nanmin(fit.budgets)) if np.isfinite(fit.budgets).any() else float(fit.measurements.flops.min())
-    grid = np.geomspace(low, max(fit.largest_budget, budget or 0.0), POINTS)
-    by_law: dict[str, list[LawEstimate]] = {}
-    for compute in grid:
-        for each in fit.predict(float(compute)):
-            if each.law != ENVELOPE:
-                by_law.setdefault(each.law, []).append(each.parameters)
+    grid = np.geomspace(low, max(fit.largest_budget, budget or 0.0), POINTS).tolist()
+    sizes = [{each.law: each.parameters for each in fit.predict(compute)} for compute in grid]
     found = []
-    for law, values in by_law.items():
-        points: list[tuple[float, float]] = []
-        intervals: list[tuple[float, float]] = []
-        if law == ISOFLOP and fit.isoflop is not None:
-            for parabola in fit.isoflop.parabolas:
-                if parabola.usable:
-                    interval = estimate(parabola.log_best, parabola.minima, fit.isoflop.freedom)
-                    points.append((parabola.budget, float(np.exp(parabola.log_best))))
-                    intervals.append((float(np.exp(interval.low)), float(np.exp(interval.high))))
+    for law in fit.laws:
+        if law == ENVELOPE:
+            continue
+        parabolas = fit.isoflop.parabolas if law == ISOFLOP and fit.isoflop is not None else ()
+        used = [(parabola, curve) for parabola, curve in zip(parabolas, curves, strict=False) if curve.used]
         found.append(
             Frontier(
                 law,
-                [(float(c), value.value) for c, value in zip(grid, values, strict=True)],
-                [(float(c), value.low, value.high) for c, value in zip(grid, values, strict=True)],
-                points,
-                intervals,
+                [(compute, by_law[law].value) for compute, by_law in zip(grid, sizes, strict=True)],
+                [(compute, by_law[law].low, by_law[law].high) for compute, by_law in zip(grid, sizes, strict=True)],
+                [(parabola.budget, float(np.exp(parabola.log_best))) for parabola, _ in used],
+                [curve.interval for _, curve in used],
             )
         )
     return found

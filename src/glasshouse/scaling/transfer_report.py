@@ -9,7 +9,7 @@ import numpy as np
 from glasshouse.results.scaling import LossCurve, MultiplierCurve, ScalingTable, TransferContent
 from glasshouse.scaling.loss_frontier import MethodFrontier
 from glasshouse.scaling.recipe_transfer import MethodTransfer, RecipeTransfer, ratio_interval
-from glasshouse.scaling.scaling_fit import estimate
+from glasshouse.scaling.regression import estimate
 
 BandPlace = tuple[float, float, float]  # x, low and high
 # Points of a drawn line.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from glasshouse.claims import split_scores
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import zero
-from glasshouse.interop import gguf_export
+from glasshouse.interop import gguf_models
 from glasshouse.interop.gguf_file import gguf_package
 from glasshouse.llms import llama_cpp_server
 from glasshouse.llms.http_endpoint import HTTPEndpoint
@@ -175,7 +175,7 @@ def _differing_over_http(run: Run, certain: Sequence[str]) -> float:
 
 def _differing_in_gguf(run: Run, certain: Sequence[str]) -> float:
     path = Path(run.folder.path) / "model.gguf"
-    gguf_export.export(run, path)
+    gguf_models.export(run, path)
     return _differing(GGUFModel(path, device="cpu"), certain)
 
 

@@ -176,7 +176,7 @@ def fit_seeds(losses: Mapping[str, Series], seeds: Sequence[int]) -> dict[str, f
         law = isoflop_law.fit(sizes, tokens, values, compute, np.arange(len(rows)), RESAMPLES)
     except DataError:
         return {"exponent": math.nan, "size": math.nan}
-    return {"exponent": law.exponent, "size": math.log10(law.best_parameters(TARGET)[0]), **describe_parabolas(law)}
+    return {"exponent": law.sizes.exponent, "size": math.log10(law.sizes.at(TARGET)[0]), **describe_parabolas(law)}
 
 
 def describe_parabolas(law: IsoFLOPFit) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The tokenizer.json of an export: that of the run, with the special tokens that the run's task adds to its texts.
+"""The files that several exports write: the model card, and the run's tokenizer with the special tokens of its task.
 
 The tokenizers of Glasshouse add no tokens, because the tasks do. Other programs know no tasks, so their tokenizer must: the
 separator between the texts of a pair, and the end of a text that is to be translated. A tokenizer from elsewhere that has a
@@ -6,11 +6,17 @@ template keeps it, because the run used it.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from glasshouse.records import atomic_files
+from glasshouse.runs import model_card
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport
+
+TOKENIZER = "tokenizer.json"
 
 # A ByteLevel post-processor changes offsets, not ids, so a template may take its place.
 REPLACEABLE = (None, "ByteLevel")
@@ -62,3 +68,26 @@ def _template(run: Run, between: Sequence[int] = (), after: Sequence[int] = ()) 
         "pair": [first, *separator, second, *end],
         "special_tokens": {names[id]: {"id": names[id], "ids": [id], "tokens": [names[id]]} for id in (*between, *after)},
     }
+
+
+@contextmanager
+def told(output: Path) -> Iterator[None]:
+    """Tell why an output could not be written."""
+    try:
+        yield
+    except FileExistsError:
+        raise CannotExport(f"{output} exists already; choose another directory, or delete it") from None
+    except OSError as error:
+        raise CannotExport(
+            f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
+        ) from None
+
+
+@contextmanager
+def folder(run: Run, output: Path, tokenizer: dict[str, Any] | None) -> Iterator[Path]:
+    """The folder of an export, with the model card and the tokenizer. It is written whole or not at all."""
+    with told(output), atomic_files.folder(output) as temporary:
+        atomic_files.write_text(temporary / model_card.FILE, model_card.markdown(run))
+        if tokenizer is not None:
+            atomic_files.write_json(temporary / TOKENIZER, tokenizer)
+        yield temporary
