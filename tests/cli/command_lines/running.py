@@ -18,7 +18,7 @@ NOT_RUN = {
     r"^glasshouse pages shared-folder": "needs a folder of runs: tests/cli/test_pages.py has one",
     r"^glasshouse data get": "downloads",
     r"^glasshouse import (hub:|demo-lm$)": "downloads, or names no file",
-    r"^glasshouse import package:": "needs a package with weights: tests/interop/test_package_weights.py makes one",
+    r"^glasshouse import package:": "needs a package with weights: tests/interop/test_formats.py makes one",
     r"^glasshouse import stories260K.bin": "needs a published file: tests/interop/test_llama2c.py has it",
     r"\bremote\b": "asks a server on the network",
     r"\bgguf:": "needs a model with a long context: tests/llms/test_local_models.py does",
