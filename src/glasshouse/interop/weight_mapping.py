@@ -85,7 +85,7 @@ def _listed(entry: Entry) -> tuple[Theirs, ...]:
 
 
 @dataclass(frozen=True)
-class Piece:
+class MappedTensor:
     """One of their tensors within one of ours: its name, the rows it contributes (None: all of them), and its transform."""
 
     name: str
@@ -93,7 +93,7 @@ class Piece:
     transform: Transform
 
 
-def pieces(names: Names, shapes: Mapping[str, Sequence[int]]) -> dict[str, list[Piece]]:
+def pieces(names: Names, shapes: Mapping[str, Sequence[int]]) -> dict[str, list[MappedTensor]]:
     """Their tensors that are concatenated along the first axis to each of ours; `shapes` are those of our state dict."""
     found = {}
     for ours, shape in shapes.items():
@@ -108,7 +108,7 @@ def pieces(names: Names, shapes: Mapping[str, Sequence[int]]) -> dict[str, list[
             queries = shapes[f"{ours.rpartition('.projection')[0]}.output.weight"][1]
             rows = (queries, (shape[0] - queries) // 2, (shape[0] - queries) // 2)
         found[ours] = [
-            Piece(
+            MappedTensor(
                 (each.name + ending).replace("{}", layer.group() if layer else ""),
                 count,
                 each.bias if kind == "bias" and ending else each.weight,
@@ -153,7 +153,7 @@ def import_tensors(
     return ours
 
 
-def _converted(piece: Piece, theirs: Mapping[str, Tensor], model: ModelSpec, where: str) -> Tensor:
+def _converted(piece: MappedTensor, theirs: Mapping[str, Tensor], model: ModelSpec, where: str) -> Tensor:
     """One of their tensors in our layout."""
     if piece.name not in theirs:
         raise CannotImport(f"{where} lacks the tensor {piece.name!r}; download or export it again")
