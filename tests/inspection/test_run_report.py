@@ -1,4 +1,4 @@
-"""The report of a run: the translations of a translator, and the notes about what is missing."""
+"""The report of a run: translations, scales of headline figures (guessing, baselines), and notes about what is missing."""
 
 import dataclasses
 import re
@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import glasshouse
+from glasshouse.baselines.baseline_results import BaselineResult, BaselineResults
 from glasshouse.inspection import run_report, translation_samples
-from glasshouse.metrics.translation import signatures
+from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, PERPLEXITY, Metric
+from glasshouse.metrics.translation import BLEU, signatures
 from glasshouse.pages.report_page import render
 from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.results.report import Translated
@@ -77,3 +79,37 @@ def test_the_page_notes_curves_of_few_evaluations(tmp_path):
     assert note in run_report.collect(few).curves_note
     assert note in few.folder.report_file.read_text()
     assert f"With evaluation.every={usual.spec.evaluation.every} it would have more" in few.folder.report_file.read_text()
+
+
+def beside(metric: Metric, *figures: float) -> BaselineResults:
+    """Baselines with these figures on the test split."""
+    results = [BaselineResult(f"b{i}", f"baseline {i}", {metric.name: figure}, {}, {}) for i, figure in enumerate(figures)]
+    own = {metric.name: 1.0}
+    return BaselineResults("task", "data", "test", 1, metric.name, "texts", own, tuple(results))
+
+
+def test_a_perplexity_stands_beside_even_guesses_and_the_best_baseline() -> None:
+    found = run_report.scale(PERPLEXITY, {"perplexity": 93.2}, beside(PERPLEXITY, 700.123, 512.4), "test", choices=4096)
+    assert found == "guessing evenly: 4,096; baseline 1: 512"
+    assert (
+        run_report.scale(PERPLEXITY, {}, beside(PERPLEXITY, 12.345), "test", 65)
+        == "guessing evenly: 65.00; baseline 0: 12.35"
+    )
+
+
+def test_an_accuracy_stands_beside_the_commonest_class() -> None:
+    values = {"accuracy": 0.8, "majority": 0.4}
+    found = run_report.scale(ACCURACY, values, beside(ACCURACY, 0.5, 0.7), "test", choices=5)
+    assert found == "guessing evenly: 20.00%; always the commonest class of this split: 40.00%; baseline 1: 70.00%"
+
+
+def test_a_baseline_counts_on_its_own_split_only() -> None:
+    assert run_report.scale(BITS_PER_BYTE, {}, beside(BITS_PER_BYTE, 2.0), "validation", 0) == "guessing evenly: 8"
+    assert (
+        run_report.scale(BITS_PER_BYTE, {}, beside(BITS_PER_BYTE, 2.0), "test", 0)
+        == "guessing evenly: 8; baseline 0: 2.0000"
+    )
+
+
+def test_a_figure_without_a_scale_has_none() -> None:
+    assert run_report.scale(BLEU, {"bleu": 20.0}, None, "test", 0) == ""

@@ -8,6 +8,7 @@ import pytest
 
 import glasshouse
 from glasshouse.inspection import run_report, word_attribution
+from glasshouse.inspection.held_out_texts import Section
 from glasshouse.pages.report_page import render
 
 
@@ -30,7 +31,7 @@ def test_a_contribution_is_the_fall_of_the_probability_without_the_word(classifi
     assert right == sorted(right, reverse=True)
     assert len(right) <= word_attribution.OF_EACH_KIND
     labelled_file.unlink()
-    assert word_attribution.collect(classifier) is None
+    assert word_attribution.collect(classifier) == Section()
 
 
 def test_whitespace_stays_as_it_is():

@@ -10,12 +10,39 @@ import numpy as np
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import Document
 from glasshouse.data.shards import Shard
+from glasshouse.results.report import (
+    AttentionMap,
+    Confusion,
+    ExplainedText,
+    LabelledText,
+    Mistake,
+    Regression,
+    ScoreTable,
+    TaggedSentence,
+    Translations,
+)
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
 # Limits that keep a report quick to write and short to read.
 MOST_TEXTS = 5000
 MOST_CHARACTERS = 240
+
+
+@dataclass(frozen=True)
+class Section:
+    """The fields of a `Report` that a section of the task fills. `notes` says what is missing, and why."""
+
+    notes: tuple[str, ...] = ()
+    confusion: Confusion | None = None
+    mistakes: tuple[Mistake, ...] = ()
+    regression: Regression | None = None
+    scores: ScoreTable | None = None
+    label_errors: tuple[LabelledText, ...] = ()
+    tagged: tuple[TaggedSentence, ...] = ()
+    explained: tuple[ExplainedText, ...] = ()
+    translations: Translations | None = None
+    attention: AttentionMap | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +68,10 @@ class HeldOutTexts:
 
     def text(self, place: int) -> str:
         """The text of an example, shortened; of a pair, both texts."""
-        return shown(self.documents[self.examples[place]], self.run.task.columns)
+        document = self.documents[self.examples[place]]
+        texts = [document.text, *([document.fields["second"]] if "second" in self.run.task.columns else [])]
+        shortened = [text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…" for text in texts]
+        return " | ".join(shortened)
 
 
 def find(run: Run) -> HeldOutTexts | str | None:
@@ -73,13 +103,3 @@ def distinct(indices: Iterable[int], text: Callable[[int], Any], most: int) -> l
             break
         chosen.setdefault(text(index), int(index))
     return list(chosen.values())
-
-
-def shown(document: Document, columns: tuple[str, ...]) -> str:
-    """The text of a document, shortened; of a pair, both texts."""
-    texts = [document.text, *([document.fields["second"]] if "second" in columns else [])]
-    return " | ".join(map(_shorten, texts))
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"

@@ -3,24 +3,24 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from glasshouse.formatting import count, duration, flops, size
+from glasshouse.baselines.baseline_results import BaselineResults
+from glasshouse.formatting import count, duration, flops, number, size
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import (
     confusion,
-    headline_scale,
-    label_scores,
+    held_out_scores,
     linked_page,
-    regression_errors,
-    tag_scores,
     translation_samples,
     word_attribution,
 )
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
-from glasshouse.inspection.text_input import TextInput
-from glasshouse.metrics.metric import LOSS, PERPLEXITY, perplexity
+from glasshouse.inspection.held_out_texts import Section
+from glasshouse.inspection.text_input import TextInput, token_texts
+from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, LOSS, MAJORITY, PERPLEXITY, Metric, perplexity
 from glasshouse.models import parameter_counts
 from glasshouse.pages import report_page
 from glasshouse.records import metric_log
@@ -50,14 +50,16 @@ SAMPLING: dict[str, Any] = {"temperature": 0.8, "top_p": 0.95, "seed": 0}
 # If a task has more headline metrics than this, all are shown of the test split, and of the validation split the first one,
 # which is the main figure of lists of runs.
 MOST_HEADLINES = 3
+# From here on, the decimals of a perplexity say nothing.
+LARGE_PERPLEXITY = 100
+# Guessing each byte evenly.
+BITS_OF_A_BYTE = 8.0
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
-SECTIONS: dict[str, Callable[[Run], Any]] = {
+SECTIONS: dict[str, Callable[[Run], Section]] = {
     "confusion": confusion.collect,
     "words": word_attribution.collect,
-    "regression": regression_errors.collect,
-    "labels": label_scores.collect,
-    "tags": tag_scores.collect,
     "translations": lambda run: translation_samples.collect(run, MAP_TOKENS),
+    **{name: partial(held_out_scores.collect, section=name) for name in held_out_scores.SECTIONS},
 }
 
 
@@ -75,12 +77,14 @@ def collect(run: Run) -> Report:
     parameters = parameter_counts.parameters_by_part(run.model) if trained else {}
     plan = facts.get("plan", {})
     notes = [*filter(None, [plan.get("choice")]), *plan.get("notes", ())]
-    sections = {name: SECTIONS[name](run) for name in run.task.report_sections} if trained else {}
-    classifier_errors, translation = sections.get("confusion"), sections.get("translations")
-    words = sections.get("words")
-    numbers, labels, tags = sections.get("regression"), sections.get("labels"), sections.get("tags")
-    for section in sections.values():
-        notes += section.notes if section else ()
+    shown: dict[str, Any] = {}
+    for name in run.task.report_sections if trained else ():
+        section = SECTIONS[name](run)
+        notes += section.notes
+        shown |= {field: value for field, value in vars(section).items() if value and field != "notes"}
+    attention = shown.pop("attention", None)
+    if "translations" not in shown:
+        attention = _attention_map(run, samples, shown.get("explained", ()))
     if (status := run.folder.status()) not in (Status.DONE, Status.IMPORTED):
         notes.append(f"this run is not finished: {status}")
     if reason := unsupported_reason(run):
@@ -89,13 +93,13 @@ def collect(run: Run) -> Report:
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
         headline=_headline(run),
-        scales=headline_scale.scales(run),
+        scales=_scales(run),
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}, LOSS.number_format),
         quality=_quality(run, rows),
         quality_name=title[:1].upper() + title[1:],
         samples=tuple(_sample_tokens(run, sample) for sample in samples),
         sampling=_sampling_text(run) if samples else "",
-        attention=translation.attention if translation else _attention_map(run, samples, words.texts if words else ()),
+        attention=attention,
         parameters=tuple(parameters.items()),
         planned_costs=_planned_costs(run),
         spec=spec_files.to_toml(run.spec),
@@ -110,17 +114,10 @@ def collect(run: Run) -> Report:
         ),
         notes=tuple(notes),
         commands=suggestions.commands(run),
-        confusion=classifier_errors.confusion if classifier_errors else None,
-        mistakes=classifier_errors.mistakes if classifier_errors else (),
-        explained=words.texts if words else (),
-        translations=translation.translations if translation else None,
         baselines=_baselines(run),
         curves_note=_curves_note(run),
         final=_final_evaluation(run),
-        regression=numbers.regression if numbers else None,
-        scores=labels.scores if labels else tags.scores if tags else None,
-        label_errors=labels.errors if labels else (),
-        tagged=tags.sentences if tags else (),
+        **shown,
     )
 
 
@@ -132,25 +129,17 @@ def _samples(run: Run) -> list[Completion]:
 
 def _sampling_text(run: Run) -> str:
     """How the samples were drawn, and the option of `glasshouse sample` for each setting."""
-    names = {"temperature": "temperature", "top_p": "top-p", "seed": "seed"}
-    settings = ", ".join(f"{names[name]} {value:g}" for name, value in SAMPLING.items())
+    settings = ", ".join(f"{name.replace('_', '-')} {value:g}" for name, value in SAMPLING.items())
     return f"{settings}, at most {run.spec.evaluation.sample_tokens:,} tokens"
 
 
 def _sample_tokens(run: Run, sample: Completion) -> Sample:
-    def text(token: int) -> str:
-        return run.tokenizer.token_bytes(token).decode("utf-8", "replace")
-
-    prompt = [Token(text(token), None) for token in (sample.prompt_tokens if sample.prompt else [])]
-    generated = [
-        Token(
-            text(choice.token),
-            choice.probability,
-            tuple((text(token), math.exp(value)) for token, value in choice.alternatives),
-        )
-        for choice in sample.choices
-    ]
-    return Sample(sample.prompt, tuple(prompt + generated))
+    tokens = [Token(text, None) for text in token_texts(run, sample.prompt_tokens if sample.prompt else ())]
+    for choice, text in zip(sample.choices, token_texts(run, [choice.token for choice in sample.choices]), strict=True):
+        names = token_texts(run, [token for token, _ in choice.alternatives])
+        probabilities = [math.exp(value) for _, value in choice.alternatives]
+        tokens.append(Token(text, choice.probability, tuple(zip(names, probabilities, strict=True))))
+    return Sample(sample.prompt, tuple(tokens))
 
 
 def _attention_map(run: Run, samples: list[Completion], explained: Sequence[ExplainedText]) -> AttentionMap | None:
@@ -162,7 +151,7 @@ def _attention_map(run: Run, samples: list[Completion], explained: Sequence[Expl
         # A classifier reads in both directions, so a text cannot be cut off for its map. One that is longer than the
         # context is refused.
         with suppress(GlasshouseError):
-            ids = TextInput(run, text.text or " ".join(word.text for word in text.words)).ids
+            ids = TextInput(run, text.text).ids
             texts += [ids] if 0 < len(ids) <= MAP_TOKENS else []
     # The longest text shows the most; of equally long ones, that with the most different tokens.
     return attention_map(run, max(texts, key=lambda tokens: (len(tokens), len(set(tokens))))) if texts else None
@@ -178,11 +167,14 @@ def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
 
 
 def _headline(run: Run) -> tuple[tuple[str, str], ...]:
-    outcome = run.facts.get("outcome", {})
+    outcome, metrics = run.facts.get("outcome", {}), run.task.metrics
+    shortened = len(metrics.headline) > MOST_HEADLINES and any(split.startswith("test") for split in run.final_metrics)
     figures = []
-    for split in outcome:
-        if split.startswith(("validation", "test")):
-            figures += [(f"{split} {title}", figure) for title, figure in _split_headline(run, split)]
+    for split, values in run.final_metrics.items():
+        headlines = metrics.headlines(values)
+        if shortened and split.startswith("validation"):
+            headlines = headlines[:1]
+        figures += [(f"{split} {title}", figure) for title, figure in headlines]
     if "seconds" in outcome:
         figures.append(("training time", duration(outcome["seconds"])))
     if "evaluation_seconds" in outcome:
@@ -192,6 +184,43 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     if "plan" in run.facts:
         figures.append(("compute", flops(run.facts["plan"]["flops"])))
     return tuple(figures)
+
+
+def _scales(run: Run) -> dict[str, str]:
+    """Title of a headline figure, as "validation perplexity" -> its scale. A figure without one is left out."""
+    metrics, found = run.task.metrics, {}
+    choices = {PERPLEXITY.name: run.vocabulary, ACCURACY.name: len(run.facts.get("labels", ()))}
+    for split, values in run.final_metrics.items():
+        for name in (name for name in metrics.headline if name in values):
+            metric = metrics[name]
+            count = choices.get(name, 0) or (run.vocabulary if name == ACCURACY.name and metric.per_token else 0)
+            found[f"{split} {metric.title}"] = scale(metric, values, run.baselines, split, count)
+    return {title: text for title, text in found.items() if text}
+
+
+def scale(metric: Metric, values: Mapping[str, float], baselines: BaselineResults | None, split: str, choices: int) -> str:
+    """The scale of a headline figure: what guessing reaches, and what the best simple baseline reaches on the same split.
+
+    As "guessing evenly: 4,096; a 3-gram model: 512"; empty if nothing is known. `choices` is the number of answers that a
+    model chooses one from, or 0.
+    """
+    guesses: dict[str, float] = {}
+    if metric.name == BITS_PER_BYTE.name:
+        guesses["guessing evenly"] = BITS_OF_A_BYTE
+    elif choices:
+        guesses["guessing evenly"] = float(choices) if metric.name == PERPLEXITY.name else 1 / choices
+        if metric.name == ACCURACY.name and MAJORITY.name in values:
+            guesses["always the commonest class of this split"] = values[MAJORITY.name]
+    if baselines is not None and baselines.split == split and (best := baselines.best(metric)) is not None:
+        guesses[best.title] = best.metrics[metric.name]
+
+    def text(value: float) -> str:
+        if value == BITS_OF_A_BYTE:
+            return f"{value:g}"
+        large = metric.name == PERPLEXITY.name and value >= LARGE_PERPLEXITY
+        return number(value, 0) if large else metric.text(value)
+
+    return "; ".join(f"{name}: {text(value)}" for name, value in guesses.items())
 
 
 def _final_evaluation(run: Run) -> FinalEvaluation | None:
@@ -236,14 +265,6 @@ def _baselines(run: Run) -> BaselineSection | None:
     return BaselineSection(table.columns, table.rows, table.numbers, *sentences)
 
 
-def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
-    outcome, metrics = run.facts["outcome"], run.task.metrics
-    has_test = any(other.startswith("test") for other in outcome)
-    figures = metrics.headlines(outcome[split])
-    many = split.startswith("validation") and has_test and len(metrics.headline) > MOST_HEADLINES
-    return figures[:1] if many else figures
-
-
 def _curves(
     rows: list[dict], names: Mapping[str, str], number_format: str = "", most: float = math.inf
 ) -> tuple[Curve, ...]:
@@ -264,28 +285,23 @@ def _quality(run: Run, rows: list[dict]) -> tuple[Curve, ...]:
     )
 
 
-def _counted_memory(run: Run) -> str:
-    """What the predicted and the measured memory count, which are two things on a CPU."""
-    predicted = "Predicted: weights, gradients, optimiser state and activations"
-    if run.facts.get("machine", {}).get("device") == "cuda":
-        return f"{predicted}. Measured: all tensors on the GPU at the peak."
-    return f"{predicted}. Measured: the growth of the whole process at the peak, with libraries and data."
-
-
-# The entries of an outcome that are times.
-TIMES = ("seconds", "evaluation_seconds")
-
-
 def _planned_costs(run: Run) -> tuple[PlannedCost, ...]:
     plan, outcome = run.facts.get("plan"), run.facts.get("outcome", {})
     if not plan:
         return ()
-    measured = {
-        "time": duration(sum(outcome.get(name, 0.0) for name in TIMES)) if outcome else "not finished",
-        "memory": size(outcome["memory"]) if outcome.get("memory") else "not known",
-    }
+    predicted, measured = duration(plan.get("seconds", 0.0)), "not finished"
+    if outcome:
+        measured = duration(outcome.get("seconds", 0.0) + outcome.get("evaluation_seconds", 0.0))
+    memory = size(outcome["memory"]) if outcome.get("memory") else "not known"
+    on_gpu = run.facts.get("machine", {}).get("device") == "cuda"
+    counted = (
+        "all tensors on the GPU at the peak"
+        if on_gpu
+        else "the growth of the whole process at the peak, with libraries and data"
+    )
+    remark = f"Predicted: weights, gradients, optimiser state and activations. Measured: {counted}."
     return (
-        PlannedCost("training time and final evaluation", duration(plan.get("seconds", 0.0)), measured["time"]),
-        PlannedCost("memory", size(sum(plan.get("memory", {}).values())), measured["memory"], _counted_memory(run)),
+        PlannedCost("training time and final evaluation", predicted, measured),
+        PlannedCost("memory", size(sum(plan.get("memory", {}).values())), memory, remark),
         PlannedCost("FLOPs", flops(plan["flops"]), "counted, not measured"),
     )

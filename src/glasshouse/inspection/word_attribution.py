@@ -8,12 +8,13 @@ Whitespace stays as it is in the text, since to a model two spaces or a line bre
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from glasshouse.inspection import held_out_texts
-from glasshouse.inspection.held_out_texts import HeldOutTexts
+from glasshouse.inspection.held_out_texts import HeldOutTexts, Section
 from glasshouse.records.progress_bar import bar
 from glasshouse.results.report import ExplainedText, ExplainedWord
 from glasshouse.runs.run import Run
@@ -26,14 +27,6 @@ OF_EACH_KIND = 2
 
 
 @dataclass(frozen=True)
-class WordAttributions:
-    """The explained texts for a report. If there are none, `notes` says why."""
-
-    texts: tuple[ExplainedText, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class TrueText:
     """A text or a pair with what is true of it: its class, its classes, or its number."""
 
@@ -43,43 +36,34 @@ class TrueText:
     number: float | None = None
 
 
-def collect(run: Run) -> WordAttributions | None:
-    """Some right and some wrong predictions on held-out texts, explained; None without held-out texts."""
+def collect(run: Run) -> Section:
+    """Some right and some wrong predictions on held-out texts, explained; empty without held-out texts."""
     held_out = held_out_texts.find(run)
-    if held_out is None or isinstance(held_out, str):
-        return None
-    candidates: list[TrueText] = []
-    for candidate in _short_texts(run, held_out):
-        if len(candidates) == CANDIDATES:
-            break
-        candidates += [candidate] if candidate not in candidates else []
+    if not isinstance(held_out, HeldOutTexts):
+        return Section()
+    candidates = list(islice(dict.fromkeys(_short_texts(run, held_out)), CANDIDATES))
     if not candidates:
         reason = f"no held-out text has {FEWEST_WORDS} to {MOST_WORDS} words"
-        return WordAttributions(notes=(f"no contributions of words: {reason}",))
+        return Section((f"no contributions of words: {reason}",))
+    second = [candidate.second or "" for candidate in candidates] if run.reads_pairs else None
     with bar("leaving out words") as show:
-        return WordAttributions(tuple(_explain_some(run, candidates, show)))
+        predictions = run.predict([candidate.text for candidate in candidates], second)
+        chosen = _choose(list(zip(candidates, predictions, strict=True)))
+        explained = []
+        for place, candidate in enumerate(chosen):
+            show((1 + place) / (1 + len(chosen)))
+            explained.append(explain(run, candidate))
+    return Section(explained=tuple(explained))
 
 
 def _short_texts(run: Run, held_out: HeldOutTexts) -> Iterator[TrueText]:
     for example in held_out.examples:
         document = held_out.documents[example]
-        first, second = document.text.split(), document.fields["second"].split() if run.reads_pairs else []
-        if not FEWEST_WORDS <= len(first) + len(second) <= MOST_WORDS:
-            continue
-        texts = document.text, document.fields["second"] if run.reads_pairs else None
-        answer = run.whole_text_task.answer(held_out.shard, example)
-        yield TrueText(*texts, number=answer) if isinstance(answer, float) else TrueText(*texts, classes=answer)
-
-
-def _explain_some(run: Run, candidates: Sequence[TrueText], show: Callable[[float], None]) -> list[ExplainedText]:
-    second = [candidate.second or "" for candidate in candidates] if run.reads_pairs else None
-    predictions = run.predict([candidate.text for candidate in candidates], second)
-    chosen = _choose(list(zip(candidates, predictions, strict=True)))
-    explained = []
-    for place, candidate in enumerate(chosen):
-        show((1 + place) / (1 + len(chosen)))
-        explained.append(explain(run, candidate))
-    return explained
+        second = document.fields["second"] if run.reads_pairs else None
+        if FEWEST_WORDS <= len(document.text.split()) + len((second or "").split()) <= MOST_WORDS:
+            answer = run.whole_text_task.answer(held_out.shard, example)
+            number, classes = (answer, ()) if isinstance(answer, float) else (None, answer)
+            yield TrueText(document.text, second, classes, number)
 
 
 def _choose(predicted: list[tuple[TrueText, dict[str, Any]]]) -> list[TrueText]:
@@ -89,35 +73,37 @@ def _choose(predicted: list[tuple[TrueText, dict[str, Any]]]) -> list[TrueText]:
         count = min(OF_EACH_KIND, len(by_error) // 2 or 1)
         best, worst = by_error[:count], by_error[len(by_error) - count :][::-1]
         return list(dict.fromkeys(candidate for candidate, _ in [*best, *worst]))
-    by_confidence = sorted(predicted, key=lambda pair: -_answer(pair[1])[1])
     # A run with several classes a text may predict none. Such a text has no prediction to explain.
-    by_confidence = [pair for pair in by_confidence if pair[1].get("labels") != []] or by_confidence
-    right = [candidate for candidate, prediction in by_confidence if _answer(prediction)[0] in candidate.classes]
-    wrong = [candidate for candidate, prediction in by_confidence if _answer(prediction)[0] not in candidate.classes]
-    return [*right[:OF_EACH_KIND], *wrong[:OF_EACH_KIND]]
+    answered = [pair for pair in predicted if pair[1].get("labels") != []] or predicted
+    kinds: dict[bool, list[TrueText]] = {True: [], False: []}
+    for candidate, prediction in sorted(answered, key=lambda pair: -_answer(pair[1])[1]):
+        kinds[_answer(prediction)[0] in candidate.classes].append(candidate)
+    return [*kinds[True][:OF_EACH_KIND], *kinds[False][:OF_EACH_KIND]]
 
 
 def explain(run: Run, true: TrueText) -> ExplainedText:
     """Each word of a text or a pair, with the probability of the most probable class, or the number, minus what it is
     without the word."""
-    first, second = true.text.split(), (true.second or "").split()
-    pairs = [(true.text, true.second or "")]
-    pairs += [(text, true.second or "") for text in without_each_word(true.text)]
-    pairs += [(true.text, text) for text in without_each_word(true.second or "")]
+    first, second = true.text, true.second or ""
+    pairs = [(first, second)]
+    pairs += [(text, second) for text in without_each_word(first)]
+    pairs += [(first, text) for text in without_each_word(second)]
     texts, others = map(list, zip(*pairs, strict=True))
     whole, *without = run.predict(texts, others if run.reads_pairs else None)
     answer, size = ("", whole["value"]) if "value" in whole else _answer(whole)
     values = [other["value"] if "value" in other else other["probabilities"][answer] for other in without]
-    words = [ExplainedWord(word, size - value) for word, value in zip([*first, *second], values, strict=True)]
+    names = [*first.split(), *second.split()]
+    words = tuple(ExplainedWord(word, size - value) for word, value in zip(names, values, strict=True))
+    count = len(first.split())
     return ExplainedText(
-        words=tuple(words[: len(first)]),
-        second=tuple(words[len(first) :]),
+        words=words[:count],
+        second=words[count:],
         truth=f"{true.number:.4g}" if true.number is not None else ", ".join(true.classes),
         answer=answer or f"{size:.4g}",
         probability=size if answer else None,
         right=answer in true.classes if answer else None,
         deviation=run.whole_text_task.deviation,
-        text=true.text,
+        text=first,
     )
 
 
