@@ -93,8 +93,7 @@ def test_jobs_that_have_ended() -> None:
 
 
 def test_a_task_that_is_not_there() -> None:
-    job = job_folder.create("tiny")
-    job_folder.write_tasks(job, [[], []])
+    job_folder.create("tiny", [[], []])
     refused(call("resume", "jobs/tiny-1", "--task", "2"), LaunchError, "--task=2")
     refused(call("resume", "jobs/tiny-2", "--task", "0"), LaunchError, "jobs/tiny-2")
     worked(call("resume", "jobs/tiny-1", "--task", "1", "--device", "cpu"))

@@ -1,5 +1,6 @@
 """The job folder: names, what is recorded, and the error in a log."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def test_jobs_are_numbered_and_listed() -> None:
     assert (record.id, record.kind, record.command, record.tasks) == (6, "run", ("resume", "tiny"), 0)
     assert job_folder.find(second.path) == second
     assert job_folder.next_path("tiny").name == "tiny-3"
-    job_folder.delete(first)
+    shutil.rmtree(first.path)
     assert [job.name for job in job_folder.all_jobs()] == ["tiny-2"]
 
 

@@ -1,5 +1,6 @@
 """The state of jobs, from the queue and from their folders."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,14 @@ def run(runs: Path) -> run_folder.RunFolder:
     return run_folder.create(recipes.spec("demo-lm", []), "tiny", "demo-lm")
 
 
-def job_of(run: run_folder.RunFolder, kind: str = job_folder.RUN, tasks: int = 0) -> JobFolder:
-    job = job_folder.create("tiny")
-    job_folder.record(job, 7, "tiny", kind, str(run.path), ["resume", "tiny"], tasks, 0)
+def job_of(run: run_folder.RunFolder, kind: str = job_folder.RUN, tasks: Sequence[object] = ()) -> JobFolder:
+    job = job_folder.create("tiny", tasks)
+    job_folder.record(job, 7, "tiny", kind, str(run.path), ["resume", "tiny"], len(tasks), 0)
     return job
 
 
 def queued(state: str, task: int = -1, id: int = 7, name: str = "tiny") -> QueuedJob:
-    return QueuedJob(id, task, state, "1:00", "Priority", "n1", name)
+    return QueuedJob(id, task, state, "1:00", "Priority", name)
 
 
 def test_progress_of_a_run(run: run_folder.RunFolder) -> None:
@@ -50,9 +51,8 @@ def test_a_job_that_slurm_has_forgotten(run: run_folder.RunFolder) -> None:
 
 
 def test_the_tasks_of_an_array(run: run_folder.RunFolder) -> None:
-    job = job_of(run, job_folder.RUNS, tasks=3)
     entry = {"run": str(run.path), "name": "a", "branch_of": None}
-    job_folder.write_tasks(job, [[[entry]], [[entry, entry]], []])
+    job = job_of(run, job_folder.RUNS, [[[entry]], [[entry, entry]], []])
     job.log(1).write_text("glasshouse: stop [x]\n")
     (job.path / "exit-status-0").write_text("0")
     status = job_status.status_of(job, [queued("FAILED", 1), queued("RUNNING", 2)])

@@ -18,9 +18,9 @@ debug|infinite|1|4|(null)
 nonsense
 """
 QUEUE = """\
-12|3|RUNNING|1:02:03|None|n[1-2]|norms
-12|4|PENDING|2:00:00|Resources||norms
-13|N/A|COMPLETED|INVALID|None|n1|a|b
+12|3|RUNNING|1:02:03|None|norms
+12|4|PENDING|2:00:00|Resources|norms
+13|N/A|COMPLETED|INVALID|None|a|b
 """
 
 
@@ -38,16 +38,22 @@ def pretend(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_partitions() -> None:
-    main, long, debug = slurm.parse_partitions(SINFO)
+def pretend_to_print(folder: Path, name: str, text: str) -> None:
+    pretend(folder, name, f"while read -r line; do echo \"$line\"; done <<'END'\n{text}END")
+
+
+def test_partitions(programs: Path) -> None:
+    pretend_to_print(programs, "sinfo", SINFO)
+    main, long, debug = slurm.partitions()
     assert main == Partition("main", True, 7200, 8, 64, 4)
     assert (long.name, long.default, long.seconds, long.gpus) == ("long", False, 604_800, 2)
     assert (debug.seconds, debug.gpus) == (0, 0)
 
 
-def test_the_queue() -> None:
-    running, pending, completed = slurm.parse_queue(QUEUE)
-    assert running == QueuedJob(12, 3, "RUNNING", "1:02:03", "None", "n[1-2]", "norms")
+def test_the_queue(programs: Path) -> None:
+    pretend_to_print(programs, "squeue", QUEUE)
+    running, pending, completed = slurm.jobs()
+    assert running == QueuedJob(12, 3, "RUNNING", "1:02:03", "None", "norms")
     assert running.active
     assert (pending.task, pending.reason) == (4, "Resources")
     assert (completed.task, completed.active, completed.name) == (-1, False, "a|b")
@@ -80,7 +86,7 @@ def test_slurm_without_a_cluster(programs: Path, said: str) -> None:
 
 
 def test_what_a_partition_cannot_give_is_refused(programs: Path) -> None:
-    pretend(programs, "sinfo", f"while read -r line; do echo \"$line\"; done <<'END'\n{SINFO}END")
+    pretend_to_print(programs, "sinfo", SINFO)
     slurm.check(ClusterSettings(gpus_per_node=4, nodes=8, time="2:00:00", cpus_per_task=64))
     slurm.check(ClusterSettings(partition="debug", time="30-0"))
     with refused(LaunchError, "mian", "main", "long"):

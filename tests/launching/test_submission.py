@@ -49,7 +49,7 @@ def test_a_job_is_recorded_with_its_script(programs: Path) -> None:
 
 def test_work_is_not_queued_twice(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(programs, "sbatch", "echo 12")
-    pretend(programs, "squeue", "echo '12|0|RUNNING|1:00|None|n1|norms'")
+    pretend(programs, "squeue", "echo '12|0|RUNNING|1:00|None|norms'")
     job = submission.submit(REQUEST, ClusterSettings())
     with refused(LaunchError, "norms", "12"):
         submission.refuse_second(REQUEST)
@@ -58,5 +58,5 @@ def test_work_is_not_queued_twice(programs: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(job_folder.INSIDE, str(job.path))
     submission.refuse_second(REQUEST)
     monkeypatch.delenv(job_folder.INSIDE)
-    pretend(programs, "squeue", "echo '12|0|COMPLETED|0:00|None|n1|norms'")
+    pretend(programs, "squeue", "echo '12|0|COMPLETED|0:00|None|norms'")
     submission.refuse_second(REQUEST)

@@ -14,6 +14,7 @@ from glasshouse.launching.cluster_settings import ClusterSettings
 FOLDERS = ("GLASSHOUSE_RUNS", "GLASSHOUSE_STUDIES", "GLASSHOUSE_JOBS", "GLASSHOUSE_DATA", "GLASSHOUSE_CACHE")
 TASK = "$SLURM_ARRAY_TASK_ID"
 TASK_OPTION = f'--task "{TASK}"'
+# A node whose processes have ended may wait so long for the others, which may be saving.
 SRUN_WAIT_SECONDS = 300
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -40,14 +41,37 @@ class BatchJob:
 
 def render(job: BatchJob, settings: ClusterSettings) -> str:
     """The script of a job."""
+    several_nodes = settings.nodes > 1
+    # srun kills its processes at once if it gets SIGTERM itself.
+    end = 'scancel --signal=TERM "$SLURM_JOB_ID"' if several_nodes else 'kill -TERM "$!"'
     blocks = [
-        "\n".join(["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(job, settings))]),
-        "\n".join([*settings.setup, *(f"export {name}={_word(text)}" for name, text in job.environment.items())]),
-        _processes(settings),
-        _command(job, settings),
-        _waiting(job, settings),
+        ["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(job, settings))],
+        [*settings.setup, *(f"export {name}={_word(text)}" for name, text in job.environment.items())],
+        [
+            *([f"export TORCH_ELASTIC_SHUTDOWN_TIMEOUT={settings.save_seconds}"] if settings.processes > 1 else []),
+            # The processes of several nodes meet on the first node, on which this script runs.
+            *(['head="$(hostname)"', "port=$((20000 + SLURM_JOB_ID % 40000))"] if several_nodes else []),
+        ],
+        [
+            f"if [ -e {_word(job.until)} ]; then",
+            f"    arguments=({_words(job.arguments)})",
+            "else",
+            f"    arguments=({_words(job.first)})",
+            "fi",
+        ]
+        if job.first
+        else [],
+        [
+            f"# {settings.save_seconds} seconds before the time limit Slurm sends USR1 to this script. The command then",
+            "# saves and ends, and the job goes back to the queue, to continue exactly where it stopped.",
+            "at_limit=",
+            f"trap 'at_limit=yes; {end}' USR1",
+            # In the background: bash handles signals only while it waits.
+            f"{_launcher(settings)} {_arguments(job)} &",
+        ],
+        [*_waiting(job), 'exit "$status"'],
     ]
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
 
 def part_option(parts: int) -> str:
@@ -71,19 +95,14 @@ def _options(job: BatchJob, settings: ClusterSettings) -> list[str]:
         "partition": settings.partition,
         "account": settings.account,
         "time": settings.time,
-        "nodes": str(settings.nodes),
-        "ntasks-per-node": "1",
-        "cpus-per-task": str(settings.cpus_per_task or _cores(settings) or ""),
-        "gpus-per-node": str(settings.gpus_per_node or ""),
+        "nodes": settings.nodes,
+        "ntasks-per-node": 1,
+        "cpus-per-task": settings.cores,
+        "gpus-per-node": settings.gpus_per_node,
         "mem": settings.memory,
         "signal": f"B:USR1@{settings.save_seconds}",
     }
-    return [*(f"--{name}={_quoted(value)}" for name, value in given.items() if value), "--requeue", *settings.sbatch]
-
-
-def _cores(settings: ClusterSettings) -> int:
-    """One core for each process of a node, unless one is all that is asked for."""
-    return settings.processes_on_a_node if settings.processes_on_a_node > 1 else 0
+    return [*(f"--{name}={_quoted(str(value))}" for name, value in given.items() if value), "--requeue", *settings.sbatch]
 
 
 def _quoted(text: str) -> str:
@@ -102,72 +121,31 @@ def _words(texts: Sequence[str]) -> str:
     return " ".join(map(_word, texts))
 
 
-def _python(settings: ClusterSettings) -> str:
-    """Python as the script calls it, with its container."""
-    python = settings.python or ("python3" if settings.container else shlex.quote(sys.executable))
-    return f"{settings.container} {python}".strip()
-
-
-def _processes(settings: ClusterSettings) -> str:
-    """What `torchrun` must know: how long processes may save, and where those of several nodes meet."""
-    lines = []
-    if settings.processes > 1:
-        lines.append(f"export TORCH_ELASTIC_SHUTDOWN_TIMEOUT={settings.save_seconds}")
-    if settings.nodes > 1:  # they meet on the first node, on which this script runs
-        lines += ['head="$(hostname)"', "port=$((20000 + SLURM_JOB_ID % 40000))"]
-    return "\n".join(lines)
+def _arguments(job: BatchJob) -> str:
+    if job.first:
+        return '"${arguments[@]}"'
+    return _words(job.arguments) + (f" {job.task_option}" if job.tasks else "")
 
 
 def _launcher(settings: ClusterSettings) -> str:
-    """What starts Glasshouse: Python alone, or torchrun on every node."""
-    python = _python(settings)
+    """What starts Glasshouse: Python alone, or torchrun on every node; in its container."""
+    python = settings.python or ("python3" if settings.container else shlex.quote(sys.executable))
+    python = f"{settings.container} {python}".strip()
+    torchrun, processes = f"{python} -m torch.distributed.run", f"--nproc-per-node {settings.processes_on_a_node}"
     if settings.processes == 1:
         return f"{python} -m glasshouse"
-    torchrun = f"{python} -m torch.distributed.run"
     if settings.nodes == 1:
-        return f"{torchrun} --standalone --nproc-per-node {settings.processes_on_a_node} -m glasshouse"
+        return f"{torchrun} --standalone {processes} -m glasshouse"
     # Of its own accord, srun does not give a process more than one core.
-    cores = f" --cpus-per-task={count}" if (count := settings.cpus_per_task or _cores(settings)) else ""
-    return " \\\n    ".join(
-        [
-            # A node whose processes have ended may wait so long for the others, which may be saving.
-            f"srun --wait={SRUN_WAIT_SECONDS}{cores} {torchrun}",
-            f"--nnodes {settings.nodes} --nproc-per-node {settings.processes_on_a_node}",
-            '--rdzv-backend c10d --rdzv-endpoint "$head:$port" --rdzv-id "$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}"',
-            "-m glasshouse",
-        ]
-    )
+    cores = f" --cpus-per-task={settings.cores}" if settings.cores else ""
+    return f"""\
+srun --wait={SRUN_WAIT_SECONDS}{cores} {torchrun} \\
+    --nnodes {settings.nodes} {processes} \\
+    --rdzv-backend c10d --rdzv-endpoint "$head:$port" --rdzv-id "$SLURM_JOB_ID-${{SLURM_RESTART_COUNT:-0}}" \\
+    -m glasshouse"""
 
 
-def _command(job: BatchJob, settings: ClusterSettings) -> str:
-    """The command, in the background: bash handles signals only while it waits."""
-    launcher = _launcher(settings)
-    task = f" {job.task_option}" if job.tasks else ""
-    # srun kills its processes at once if it gets SIGTERM itself.
-    end = 'kill -TERM "$!"' if settings.nodes == 1 else 'scancel --signal=TERM "$SLURM_JOB_ID"'
-    trap = "\n".join(
-        [
-            f"# {settings.save_seconds} seconds before the time limit Slurm sends USR1 to this script. The command then",
-            "# saves and ends, and the job goes back to the queue, to continue exactly where it stopped.",
-            "at_limit=",
-            f"trap 'at_limit=yes; {end}' USR1",
-        ]
-    )
-    if not job.first:
-        return f"{trap}\n{launcher} {_words(job.arguments)}{task} &"
-    choice = "\n".join(
-        [
-            f"if [ -e {_word(job.until)} ]; then",
-            f"    arguments=({_words(job.arguments)})",
-            "else",
-            f"    arguments=({_words(job.first)})",
-            "fi",
-        ]
-    )
-    return f'{choice}\n\n{trap}\n{launcher} "${{arguments[@]}}" &'
-
-
-def _waiting(job: BatchJob, settings: ClusterSettings) -> str:
+def _waiting(job: BatchJob) -> list[str]:
     """Wait for the command; at the time limit, queue the job again."""
     # The first task of an array has the number of the whole array, so a task is named by both numbers.
     name = f"${{SLURM_ARRAY_JOB_ID}}_{TASK}" if job.tasks else "$SLURM_JOB_ID"
@@ -182,7 +160,5 @@ def _waiting(job: BatchJob, settings: ClusterSettings) -> str:
         "    fi",
         "fi",
     ]
-    if job.exit_status:
-        file = f"{job.exit_status}-{TASK}" if job.tasks else job.exit_status
-        lines.append(f'echo "$status" > "{file}"')
-    return "\n".join([*lines, 'exit "$status"'])
+    task = f"-{TASK}" if job.tasks else ""
+    return [*lines, f'echo "$status" > "{job.exit_status}{task}"'] if job.exit_status else lines

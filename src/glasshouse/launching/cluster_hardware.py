@@ -26,7 +26,7 @@ EXAMPLE = """\
 # network_latency_us = 8.0          # of a message between nodes
 # price_per_gpu_hour = 0.0          # 0: the cost is not printed
 """
-_SHAPE = re.compile(r"(\d+)\s*[xX×]\s*(\d+)")
+_SHAPE = re.compile(r"(0*[1-9]\d*)\s*[xX×]\s*(0*[1-9]\d*)")
 # Fields that are shares of something, and fields that may be 0.
 SHARES = ("achieved_share", "bandwidth_share")
 MAY_BE_ZERO = ("node_latency_us", "network_latency_us", "price_per_gpu_hour")
@@ -64,24 +64,18 @@ class ClusterHardware:
             raise LaunchError(f"in {where} must be a table; write [hardware] above it", "hardware", table)
         check_lines(table, kinds, f"the table [hardware] in {where}")
         hardware = cls(**{name: kinds[name](value) for name, value in table.items()})
-        hardware._check(where)
-        return hardware
-
-    def _check(self, where: str) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, str):
+        for field in fields(cls):
+            if field.name == "gpu":
                 continue
-            rule = (
-                "above 0 and at most 1"
-                if field.name in SHARES
-                else "0 or more"
-                if field.name in MAY_BE_ZERO
-                else "above 0 and finite"
-            )
-            most = 1.0 if field.name in SHARES else math.inf
-            if not (value > 0 or (value == 0 and field.name in MAY_BE_ZERO)) or value > most or value == math.inf:
+            value = getattr(hardware, field.name)
+            rule, allowed = "above 0 and finite", 0 < value < math.inf
+            if field.name in SHARES:
+                rule, allowed = "above 0 and at most 1", 0 < value <= 1
+            elif field.name in MAY_BE_ZERO:
+                rule, allowed = "0 or more", 0 <= value < math.inf
+            if not allowed:
                 raise LaunchError(f"{field.name}={value:g} in [hardware] in {where} is not {rule}; correct this line")
+        return hardware
 
 
 def check_lines(table: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> None:
@@ -100,8 +94,8 @@ def check_lines(table: Mapping[str, Any], kinds: Mapping[str, type], where: str)
 def shape_of(text: str) -> tuple[int, int]:
     """(nodes, GPUs of each node) of a text such as 8x8."""
     found = _SHAPE.fullmatch(text.strip())
-    if not found or 0 in (shape := (int(found[1]), int(found[2]))):
+    if not found:
         raise LaunchError(
             f"{text!r} is not a number of nodes and of GPUs in each, both at least 1; write for example --cluster 8x8"
         )
-    return shape
+    return int(found[1]), int(found[2])

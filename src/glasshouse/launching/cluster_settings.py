@@ -47,7 +47,7 @@ EXAMPLE += cluster_hardware.EXAMPLE
 # Slurm may send a signal so much earlier than it was asked to.
 SIGNAL_SECONDS = 60
 # Slurm's ways to write a time limit: minutes, minutes:seconds, hours:minutes:seconds, and days-hours[:minutes[:seconds]].
-_TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<first>\d+)(?::(?P<second>\d+))?(?::(?P<third>\d+))?")
+_TIME = re.compile(r"(?:(?P<days>\d+)-)?(\d+)(?::(\d+))?(?::(?P<third>\d+))?")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,11 @@ class ClusterSettings:
         """The number of processes that train one run together."""
         return self.nodes * self.processes_on_a_node
 
+    @property
+    def cores(self) -> int:
+        """CPU cores of a node: one for each process, unless one is all that is asked for. 0 leaves the number to Slurm."""
+        return self.cpus_per_task or (self.processes_on_a_node if self.processes_on_a_node > 1 else 0)
+
     def changed(self, **options: Any) -> "ClusterSettings":
         """The settings with the options that are not None, checked."""
         settings = replace(self, **{name: value for name, value in options.items() if value is not None})
@@ -90,17 +95,14 @@ class ClusterSettings:
         return replace(self, nodes=1, processes_per_node=1, gpus_per_node=min(self.gpus_per_node, 1))
 
     def _check(self) -> None:
-        for name, least in (("nodes", 1), ("gpus_per_node", 0), ("cpus_per_task", 0), ("processes_per_node", 0)):
+        for name in ("nodes", "gpus_per_node", "cpus_per_task", "processes_per_node", "jobs", "save_seconds"):
+            least = 1 if name in ("nodes", "save_seconds") else 0
             if (value := getattr(self, name)) < least:
                 raise LaunchError(f"is less than {least}; choose at least {least}", name, value)
-        for name, least in (("jobs", 0), ("save_seconds", 1)):
-            if (value := getattr(self, name)) < least:
-                raise LaunchError(f"is less than {least}; choose at least {least}", name, value)
-        for name in ("partition", "account", "time", "memory", *(() if not self.sbatch else ("sbatch",))):
-            value = getattr(self, name)
-            for text in (value,) if isinstance(value, str) else value:
-                if "\n" in text or (isinstance(value, str) and re.search(r"\s", text)):
-                    raise LaunchError("is not one word; write it without spaces and line breaks", name, text)
+        words = [(name, getattr(self, name), r"\s") for name in ("partition", "account", "time", "memory")]
+        for name, text, forbidden in [*words, *(("sbatch", text, r"\n") for text in self.sbatch)]:
+            if re.search(forbidden, text):
+                raise LaunchError("is not one word; write it without spaces and line breaks", name, text)
         if self.time and seconds_of(self.time) <= self.save_seconds + SIGNAL_SECONDS:
             raise LaunchError(
                 f"a time limit of {self.time} leaves no time to train, because a run is told to save {self.save_seconds} to "
@@ -139,13 +141,11 @@ def seconds_of(time: str) -> int:
         raise LaunchError(
             f"{time!r} is not a time limit; write minutes, hours:minutes:seconds or days-hours, such as 90, 1:30:00 or 2-12"
         )
-    numbers = [int(part) for part in (parts["first"], parts["second"], parts["third"]) if part is not None]
-    if parts["days"] is not None:
-        hours, minutes, seconds = [*numbers, 0, 0][:3]
-        return ((int(parts["days"]) * 24 + hours) * 60 + minutes) * 60 + seconds
-    if len(numbers) == 3:
-        return (numbers[0] * 60 + numbers[1]) * 60 + numbers[2]
-    return numbers[0] * 60 + (numbers[1] if len(numbers) == 2 else 0)
+    days, *numbers = (int(part) for part in parts.groups(default="0"))
+    if parts["days"] is None and parts["third"] is None:  # without days, one or two numbers begin with the minutes
+        numbers = [0, *numbers[:2]]
+    hours, minutes, seconds = numbers
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def find_file() -> Path | None:
@@ -156,11 +156,9 @@ def find_file() -> Path | None:
                 f"GLASSHOUSE_CLUSTER={named} is not a file; write one with: glasshouse sbatch --example > {named}"
             )
         return Path(named)
-    places, home = [Path(FILE)], user_paths.home()
-    if os.environ.get("XDG_CONFIG_HOME"):
-        places.append(Path(os.environ["XDG_CONFIG_HOME"]) / "glasshouse" / FILE)
-    elif home is not None:
-        places.append(home / ".config" / "glasshouse" / FILE)
+    configuration, home = os.environ.get("XDG_CONFIG_HOME"), user_paths.home()
+    folder = Path(configuration) if configuration else home and home / ".config"
+    places = [Path(FILE), *([folder / "glasshouse" / FILE] if folder else [])]
     return next((path for path in places if path.is_file()), None)
 
 
@@ -175,8 +173,7 @@ def read(path: Path) -> ClusterSettings:
     try:
         table = toml_text.read(path)
     except (OSError, ValueError) as error:
-        problem = f"the cluster file {path} cannot be read: {error}; correct or delete it"
-        raise LaunchError(problem) from None
+        raise LaunchError(f"the cluster file {path} cannot be read: {error}; correct or delete it") from None
     hardware = ClusterHardware.from_table(table.pop("hardware", {}), f"the cluster file {path}")
     kinds = {line.name: type(line.default) for line in fields(ClusterSettings) if line.name != "hardware"}
     check_lines(table, kinds, f"the cluster file {path}")

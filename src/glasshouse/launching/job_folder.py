@@ -6,9 +6,9 @@ job that prepares a text `parts.json`.
 
 import os
 import re
-import shutil
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -24,12 +24,13 @@ INSIDE = "GLASSHOUSE_JOB"
 RUN, RUNS, PARTS, COMMAND = "run", "runs", "parts", "command"
 # So much of the end of a log is read for its last error.
 LOG_TAIL_BYTES = 20_000
-# Lines that name an error, the most telling kind first: of Glasshouse, of Python, of Slurm. A run that was told to save says
-# so in such a line too, and torchrun adds an error of its own to that of its processes.
+# Lines that name an error, the most telling kind first: of Glasshouse, of Python, of Slurm; or any line. A run that was told
+# to save says so in such a line too, and torchrun adds an error of its own to that of its processes.
 _ERRORS = (
     re.compile(r"glasshouse: (?!.*\[interrupted\]$)"),
     re.compile(r"(?!.*ChildFailedError)[\w.]*(Error|Exception)\b"),
     re.compile(r"(slurmstepd\S*|srun|sbatch): error"),
+    re.compile("."),
 )
 
 
@@ -121,36 +122,33 @@ class JobFolder:
                 lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
         except OSError:
             return ""
-        said = [line for line in lines if line]
-        for error in _ERRORS:
-            if found := [line for line in said if error.match(line)]:
-                return found[-1]
-        return said[-1] if said else ""
+        candidates = [[line for line in lines if error.match(line)] for error in _ERRORS]
+        return next((found[-1] for found in candidates if found), "")
 
 
 def next_path(name: str, skip: int = 0) -> Path:
     """The first unused path NAME-1, NAME-2, ... in the jobs folder, or one of those after it."""
-    where = (root() / run_folder.checked_name(name, "job")).absolute()
-    number = 1
-    while (path := where.with_name(f"{where.name}-{number}")).exists():
+    where, number = (root() / run_folder.checked_name(name, "job")).absolute(), 1
+    while where.with_name(f"{where.name}-{number}").exists():
         number += 1
-    return where.with_name(f"{where.name}-{number + skip}") if skip else path
+    return where.with_name(f"{where.name}-{number + skip}")
 
 
-def create(name: str) -> JobFolder:
-    """A new folder in the jobs folder. It is no job before it is recorded."""
-    while True:
-        path = next_path(name)
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            continue  # another process took the name
-        except OSError as error:
-            raise LaunchError(
-                f"cannot create the job folder {path}: {error}; set GLASSHOUSE_JOBS to another folder"
-            ) from None
-        else:
-            return JobFolder(path)
+def create(name: str, tasks: Sequence[Any] = ()) -> JobFolder:
+    """A new folder in the jobs folder, with what each task of an array does. It is no job before it is recorded."""
+    try:
+        while True:
+            path = next_path(name)
+            with suppress(FileExistsError):  # another process took the name
+                path.mkdir(parents=True)
+                break
+        if tasks:
+            atomic_files.write_json(path / TASKS, list(tasks))
+    except OSError as error:
+        raise LaunchError(
+            f"cannot create a job folder in {root()}: {error}; set GLASSHOUSE_JOBS to another folder"
+        ) from None
+    return JobFolder(path)
 
 
 def record(job: JobFolder, id: int, name: str, kind: str, work: str, command: Sequence[str], tasks: int, after: int) -> None:
@@ -159,19 +157,10 @@ def record(job: JobFolder, id: int, name: str, kind: str, work: str, command: Se
     atomic_files.write_json(job.path / FILE, asdict(written))
 
 
-def write_tasks(job: JobFolder, tasks: Sequence[Any]) -> None:
-    atomic_files.write_json(job.path / TASKS, list(tasks))
-
-
 def record_parts(folder: Path, pattern: str, count: int) -> None:
     """Within a job, record that its work is so many parts, each a file in this folder; the first task does it for all."""
     if inside() and not (file := Path(inside()) / PARTS_FILE).exists():
         atomic_files.write_json(file, {"folder": str(folder), "pattern": pattern, "count": count})
-
-
-def delete(job: JobFolder) -> None:
-    """Delete the folder of a job that was refused."""
-    shutil.rmtree(job.path, ignore_errors=True)
 
 
 def find(name: str | os.PathLike[str]) -> JobFolder:
@@ -184,9 +173,7 @@ def find(name: str | os.PathLike[str]) -> JobFolder:
 
 def all_jobs() -> list[JobFolder]:
     """All jobs in the jobs folder, oldest first."""
-    if not root().is_dir():
-        return []
-    jobs = [JobFolder(path.absolute()) for path in root().iterdir() if (path / FILE).is_file()]
+    jobs = [JobFolder(file.parent.absolute()) for file in root().glob(f"*/{FILE}") if file.is_file()]
     return sorted(jobs, key=lambda job: ((job.path / FILE).stat().st_mtime, job.name))
 
 

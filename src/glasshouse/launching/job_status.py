@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from glasshouse.formatting import duration
 from glasshouse.launching import job_folder, slurm
@@ -49,53 +48,37 @@ def status_of(job: JobFolder, queue: list[QueuedJob]) -> JobStatus:
     """The state of one job; `queue` is what Slurm still knows of it and of others."""
     record = job.record()
     # A Slurm that was set up anew counts from 1 again, so the name counts too.
-    queued = [one for one in queue if (one.id, one.name) == (record.id, record.name)]
-    known = {one.task: one for one in queued}
+    queued = {one.task: one for one in queue if (one.id, one.name) == (record.id, record.name)}
     tasks = range(record.tasks) if record.tasks else [-1]
-    states = {task: _state(job, task, known.get(task)) for task in tasks}
-    active = [one for one in queued if one.active]
-    failed = [task for task, state in states.items() if state not in (COMPLETED, ENDED) and not _is_active(known.get(task))]
-    shown = failed[0] if failed else next((one.task for one in active if one.state == "RUNNING"), tasks[0])
+    states = {task: _state(job, task, queued.get(task)) for task in tasks}
+    active = [one for one in queued.values() if one.active]
+    running = [one for one in active if one.state == "RUNNING"]
+    failed = [
+        task
+        for task, state in states.items()
+        if state not in (COMPLETED, ENDED) and not (task in queued and queued[task].active)
+    ]
+    counts = [f"{count} {state}" for state, count in Counter(states.values()).items()]
+    waiting = next((f"waits: {one.reason}" for one in active if one.reason not in ("", "None")), "")
     return JobStatus(
         job=job.name,
         name=record.name,
         work=record.work,
         id=record.id,
-        state=_summary(states),
+        state=states[tasks[0]] if len(tasks) == 1 else ", ".join(counts),
         progress=_progress(job, record),
-        left=_time_left(active),
-        log=job.log(shown),
+        left=max((one.left for one in running), key=lambda left: (len(left), left), default=waiting),
+        log=job.log(failed[0] if failed else running[0].task if running else tasks[0]),
         error=job.last_error(failed[0]) if failed and states[failed[0]] != "cancelled" else "",
         active=bool(active),
     )
-
-
-def _is_active(queued: QueuedJob | None) -> bool:
-    return queued is not None and queued.active
 
 
 def _state(job: JobFolder, task: int, queued: QueuedJob | None) -> str:
     if queued is not None:
         return queued.state.lower().replace("_", " ")
     status = job.exit_status(task)
-    if status is None:
-        return ENDED
-    return FAILED if status else COMPLETED
-
-
-def _summary(states: dict[int, str]) -> str:
-    """The one state, or how many tasks have each."""
-    if len(states) == 1:
-        return next(iter(states.values()))
-    return ", ".join(f"{count} {state}" for state, count in Counter(states.values()).items())
-
-
-def _time_left(active: list[QueuedJob]) -> str:
-    """The time to the limit of what runs, or why it waits."""
-    running = [one.left for one in active if one.state == "RUNNING"]
-    if running:
-        return max(running, key=lambda left: (len(left), left))
-    return next((f"waits: {one.reason}" for one in active if one.reason not in ("", "None")), "")
+    return ENDED if status is None else FAILED if status else COMPLETED
 
 
 def _progress(job: JobFolder, record: JobRecord) -> str:
@@ -103,16 +86,10 @@ def _progress(job: JobFolder, record: JobRecord) -> str:
     if record.kind == job_folder.RUN:
         return _progress_of_run(RunFolder(Path(record.work)))
     if record.kind == job_folder.RUNS:
-        runs = [RunFolder(Path(run["run"])) for run in _runs_of(job.tasks())]
-        ended = sum(_has_ended(run) for run in runs)
-        return f"{ended} of {len(runs)} runs"
-    if parts := job.parts():
-        return f"{parts[0]:,} of {parts[1]:,} parts"
-    return ""
-
-
-def _runs_of(tasks: list[Any]) -> list[dict[str, Any]]:
-    return [run for groups in tasks for group in groups for run in group]
+        runs = [RunFolder(Path(run["run"])) for groups in job.tasks() for group in groups for run in group]
+        return f"{sum(map(_has_ended, runs))} of {len(runs)} runs"
+    parts = job.parts()
+    return f"{parts[0]:,} of {parts[1]:,} parts" if parts else ""
 
 
 def _has_ended(run: RunFolder) -> bool:

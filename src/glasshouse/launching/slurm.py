@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glasshouse.launching.cluster_settings import ClusterSettings, seconds_of
@@ -41,7 +41,6 @@ class QueuedJob:
     state: str
     left: str
     reason: str
-    nodes: str
     name: str
 
     @property
@@ -67,7 +66,13 @@ def submit(script: Path, after: int = 0) -> int:
 
 def jobs() -> list[QueuedJob]:
     """The user's jobs, each task of an array by itself. Slurm forgets a job some minutes after its end."""
-    return parse_queue(_call("squeue", "--me", "--array", "--noheader", "--states=all", "--format=%F|%K|%T|%L|%r|%N|%j"))
+    printed = _call("squeue", "--me", "--array", "--noheader", "--states=all", "--format=%F|%K|%T|%L|%r|%j")
+    rows = [line.split("|", 5) for line in printed.splitlines() if line.count("|") >= 5]
+    return [
+        QueuedJob(int(number), int(task) if task.isdigit() else -1, state, left, reason, name)
+        for number, task, state, left, reason, name in rows
+        if number.isdigit()
+    ]
 
 
 def cancel(numbers: Iterable[int]) -> None:
@@ -76,50 +81,33 @@ def cancel(numbers: Iterable[int]) -> None:
 
 
 def partitions() -> list[Partition]:
-    """The partitions of the cluster."""
-    return parse_partitions(_call("sinfo", "--noheader", "--format=%P|%l|%D|%c|%G"))
-
-
-def parse_queue(text: str) -> list[QueuedJob]:
-    """What squeue printed."""
-    rows = [line.split("|", 6) for line in text.splitlines() if line.count("|") >= 6]
-    return [
-        QueuedJob(int(number), int(task) if task.isdigit() else -1, state, left, reason, nodes, name)
-        for number, task, state, left, reason, nodes, name in rows
-        if number.isdigit()
-    ]
-
-
-def parse_partitions(text: str) -> list[Partition]:
-    """What sinfo printed: a line for each kind of node of each partition."""
+    """The partitions of the cluster. sinfo prints a line for each kind of node of each partition."""
     found: dict[str, Partition] = {}
-    for line in text.splitlines():
-        if line.count("|") != 4:
-            continue
-        name, limit, nodes, cores, resources = (cell.strip() for cell in line.split("|"))
+    rows = [line.split("|") for line in _call("sinfo", "--noheader", "--format=%P|%l|%D|%c|%G").splitlines()]
+    for name, limit, nodes, cores, resources in (map(str.strip, row) for row in rows if len(row) == 5):
         # sinfo writes 16+ for nodes with 16 cores and more, and a star behind the default partition.
         count, processors = (int(re.sub(r"\D", "", cell) or 0) for cell in (nodes, cores))
         gpus = sum(int(number) for number in re.findall(r"gpu(?::[^:,(]+)?:(\d+)", resources))
         plain, seconds = name.rstrip("*"), seconds_of(limit) if limit[:1].isdigit() else 0
         before = found.get(plain, Partition(plain, name.endswith("*"), seconds, 0, 0, 0))
-        found[plain] = Partition(
-            plain, before.default, seconds, before.nodes + count, max(before.cores, processors), max(before.gpus, gpus)
-        )
+        largest = {"cores": max(before.cores, processors), "gpus": max(before.gpus, gpus)}
+        found[plain] = replace(before, nodes=before.nodes + count, **largest)
     return list(found.values())
 
 
 def check(settings: ClusterSettings) -> None:
     """Refuse what the cluster cannot run, before anything is queued."""
     known = partitions()
-    partition = next((one for one in known if (one.name == settings.partition if settings.partition else one.default)), None)
-    if partition is None:
-        if not settings.partition:
-            return  # without a default, sbatch itself says what it needs
+    wanted = [one for one in known if (one.name == settings.partition if settings.partition else one.default)]
+    if not wanted and not settings.partition:
+        return  # without a default, sbatch itself says what it needs
+    if not wanted:
         names = [one.name for one in known]
         raise LaunchError(
             f"there is no partition {settings.partition!r}{catalogue.did_you_mean(settings.partition, names)}; the "
             f"partitions of this cluster are: {', '.join(names)}"
         )
+    partition = wanted[0]
     if settings.time and partition.seconds and seconds_of(settings.time) > partition.seconds:
         raise LaunchError(
             f"a time limit of {settings.time} is above that of the partition {partition.name}, {partition.seconds // 60} "

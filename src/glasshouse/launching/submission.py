@@ -1,5 +1,6 @@
 """Submit a command as a job: its folder, its script, sbatch, its record. A job that is refused leaves nothing behind."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,17 +65,15 @@ def script_of(request: JobRequest, settings: ClusterSettings, folder: Path) -> s
 
 def submit(request: JobRequest, settings: ClusterSettings, after: int = 0) -> JobFolder:
     """Submit a job and record it. With `after` it waits until that job has succeeded."""
-    job = job_folder.create(request.name)
+    job = job_folder.create(request.name, request.tasks)
     try:
-        if request.tasks:
-            job_folder.write_tasks(job, request.tasks)
         job.script.write_text(script_of(request, settings, job.path), encoding="utf-8")
         number = slurm.submit(job.script, after)
     except BaseException:
-        job_folder.delete(job)
+        shutil.rmtree(job.path, ignore_errors=True)
         raise
-    command = tuple(request.arguments)
-    job_folder.record(job, number, request.name, request.kind, request.work, command, len(request.tasks), after)
+    tasks = len(request.tasks)
+    job_folder.record(job, number, request.name, request.kind, request.work, request.arguments, tasks, after)
     return job
 
 
