@@ -17,7 +17,7 @@ from rich.table import Table
 
 from glasshouse.records import progress_bar
 from glasshouse.scaling import isoflop_law, parametric_law, regression
-from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN
+from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN, MeasuredLosses
 from glasshouse.scaling.parametric_law import ParametricLaw
 from glasshouse.specs.errors import DataError
 
@@ -47,20 +47,20 @@ def simulate(noise: float, seeds: int, factors: tuple[float, ...], resamples: in
     parameters, tokens, budgets = np.array(rows).T
     errors = np.random.default_rng(seed).standard_normal(len(rows))
     losses = LAW.loss(parameters, tokens) * np.exp(noise * errors)
-    runs = np.arange(len(rows))
 
     def contains(values: np.ndarray, freedom: int, truth: float) -> bool:
         low, high = regression.interval(values, freedom)
         return low <= truth <= high
 
     # The random numbers of the resamples are not those of the noise.
-    fit = parametric_law.fit(parameters, tokens, losses, runs, resamples, seed + 10**6)
+    table = MeasuredLosses(parameters, tokens, budgets, losses, np.arange(len(rows)), budgets)
+    fit = parametric_law.fit(table, resamples, seed + 10**6)
     found = {
-        name: contains(getattr(fit.resampled, field), fit.freedom, getattr(LAW, field)) for name, field in QUANTITIES.items()
+        name: contains(getattr(fit.laws, field)[1:], fit.freedom, getattr(LAW, field)) for name, field in QUANTITIES.items()
     }
     try:
-        curves = isoflop_law.fit(parameters, tokens, losses, budgets, runs, resamples, seed + 10**6)
-        found["IsoFLOP"] = contains(curves.sizes.resampled[:, 1], curves.freedom, LAW.size_exponent)
+        curves = isoflop_law.fit(table, resamples, seed + 10**6)
+        found["IsoFLOP"] = contains(curves.exponents[1:], curves.freedom, LAW.size_exponent)
     except DataError:
         found["IsoFLOP"] = False
     return found

@@ -20,7 +20,7 @@ def test_losses_of_a_known_law_are_predicted():
         budget = 4 * fit.largest_budget
         best = float(LAW.best_parameters(budget / 6))
         sizes = [(f"{factor}", best * factor, budget / 6 / best / factor) for factor in (0.3, 1.0, 3.0)]
-        forecast = budget_forecast.make(fit, budget, sizes, None, seed=seed)
+        forecast = budget_forecast.make(fit, budget, sizes, seed=seed)
         random = np.random.default_rng(100 + seed)
         noise = 0.003
         drawn = {
@@ -39,7 +39,7 @@ def test_losses_of_a_known_law_are_predicted():
 
 def test_an_earlier_miss_widens_the_intervals():
     fit = fit_laws(draw(0), resamples=200)
-    forecasts = [budget_forecast.make(fit, 1e17, [("a", 1e8, 2e8)], None, missed) for missed in (0.0, 0.02)]
+    forecasts = [budget_forecast.make(fit, 1e17, [("a", 1e8, 2e8)], missed) for missed in (0.0, 0.02)]
     assert [each.missed for each in forecasts] == [0.0, 0.02]
     narrow, wide = (each.sizes[0].loss for each in forecasts)
     assert narrow.value == wide.value

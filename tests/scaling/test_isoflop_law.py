@@ -1,5 +1,7 @@
 """IsoFLOP curves: exact parabolas give their minima, intervals cover the exponent, missing minima are named. Envelopes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from .known_law import LAW, curves, draw
 
 
 def fit(table, resamples=200, seed=0):
-    return isoflop_law.fit(table.parameters, table.tokens, table.losses, table.flops, table.runs, resamples, seed)
+    return isoflop_law.fit(replace(table, budgets=table.flops), resamples, seed)
 
 
 def test_exact_parabolas_give_the_power_law():
@@ -19,9 +21,9 @@ def test_exact_parabolas_give_the_power_law():
     best = 3.0 * budgets**0.4
     parameters = best * np.tile([0.3, 0.6, 1.0, 1.8, 3.0], 3)
     losses = 2 + 0.05 * np.log(parameters / best) ** 2
-    found = isoflop_law.fit(parameters, budgets / parameters / 6, losses, budgets, np.arange(15), 50)
-    assert found.sizes.exponent == pytest.approx(0.4, abs=1e-6)
-    assert found.tokens.exponent == pytest.approx(0.6, abs=1e-6)
+    found = fit(MeasuredLosses(parameters, budgets / parameters / 6, budgets, losses, np.arange(15)), 50)
+    assert found.sizes.exponents[0] == pytest.approx(0.4, abs=1e-6)
+    assert found.tokens.exponents[0] == pytest.approx(0.6, abs=1e-6)
     assert found.sizes.at(1e18)[0] == pytest.approx(3 * 1e18**0.4, rel=1e-5)
     assert found.tokens.at(1e18)[0] == pytest.approx(1e18 / 6 / (3 * 1e18**0.4), rel=1e-5)
 
@@ -30,7 +32,7 @@ def test_intervals_cover_the_true_exponent():
     covered = 0
     for seed in range(30):
         found = fit(draw(seed), seed=1000 + seed)
-        low, high = regression.interval(found.sizes.resampled[:, 1], found.freedom)
+        low, high = regression.interval(found.sizes.exponents[1:], found.freedom)
         covered += low <= LAW.size_exponent <= high
     assert covered >= 24
 
@@ -41,7 +43,7 @@ def test_a_budget_with_its_minimum_beyond_the_sizes_is_left_out():
     table.losses[first] = np.log(table.parameters[first])  # rises: no minimum
     found = fit(table)
     assert [parabola.usable for parabola in found.parabolas] == [False, True, True, True, True, True]
-    assert found.sizes.exponent == pytest.approx(LAW.size_exponent, abs=0.05)
+    assert found.sizes.exponents[0] == pytest.approx(LAW.size_exponent, abs=0.05)
 
 
 @pytest.mark.parametrize(("factors", "remedy"), [((2, 3, 5, 8), "smaller"), ((0.1, 0.15, 0.2, 0.3), "larger")])
@@ -62,7 +64,9 @@ def test_two_sizes_are_refused():
 def test_the_lowest_point_lies_between_the_sizes(best, lowest):
     parameters = np.geomspace(1e5, 1e6, 5)
     losses = 2 + 0.05 * np.log(parameters / best) ** 2
-    parabola = isoflop_law.fit_parabola(1e15, parameters, 1e15 / parameters / 6, losses, np.arange(5))
+    budgets = np.full(5, 1e15)
+    table = MeasuredLosses(parameters, budgets / parameters / 6, budgets, losses, np.arange(5), budgets)
+    parabola = isoflop_law.fit_parabola(table, 1e15)
     assert np.exp(parabola.log_lowest) == pytest.approx(lowest, rel=1e-5)
 
 
@@ -81,8 +85,8 @@ def test_a_budget_with_few_sizes_is_left_out_if_others_suffice():
 
 def test_the_envelope_gives_the_exponent():
     found = isoflop_law.fit_envelope(curves(0, tuple(np.geomspace(1e6, 1e9, 24)), noise=0.0), 100)
-    assert found.exponent == pytest.approx(LAW.size_exponent, abs=0.05)
-    assert np.isfinite(found.resampled).all()
+    assert found.exponents[0] == pytest.approx(LAW.size_exponent, abs=0.05)
+    assert np.isfinite(found.exponents).all()
     assert found.at(6e17)[0] == pytest.approx(LAW.best_parameters(1e17), rel=0.3)
 
 

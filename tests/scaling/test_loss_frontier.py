@@ -16,9 +16,8 @@ FLOPS = np.array([1e15, 1e17, 1e20])
 
 def fit_of(law: ParametricLaw) -> ParametricFit:
     """A fit whose resamples are the law itself and one with a higher floor."""
-    fields = {name: np.array([value, value]) for name, value in vars(law).items() if value is not None}
-    fields["floor"] = np.array([law.floor, law.floor + 0.2])
-    return ParametricFit(law, ParametricLaw(**fields), np.zeros(9), 1.0, 0.0)
+    laws = law.changed(lambda value: np.full(3, value))
+    return ParametricFit(replace(laws, floor=law.floor + np.array([0, 0, 0.2])), np.zeros(9), 1.0, 0.0)
 
 
 def test_the_frontier_of_the_parametric_law_is_the_loss_at_the_best_size():
@@ -36,7 +35,7 @@ def test_the_frontier_of_repeated_data_is_the_lowest_loss_of_a_search():
     frontier = loss_frontier.parametric_frontier(fit_of(law), 6.0, different)
     losses = frontier.losses(np.log(FLOPS))
     for loss, flops in zip(losses[0], FLOPS, strict=True):
-        best = law.best_parameters_of(flops / 6, different)
+        best = law.best_parameters(flops / 6, different)
         assert loss == pytest.approx(law.loss(best, flops / 6 / best, different), rel=1e-4)
         assert loss <= law.loss(best, flops / 6 / best, different)
     np.testing.assert_allclose(frontier.log_flops(losses), np.broadcast_to(np.log(FLOPS), (3, 3)))

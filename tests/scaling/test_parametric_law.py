@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from glasshouse.scaling import parametric_law, regression
+from glasshouse.scaling.measurements import MeasuredLosses
 from glasshouse.scaling.parametric_law import ParametricLaw
 from glasshouse.specs.errors import DataError, GlasshouseError
 
@@ -13,7 +14,7 @@ EXPONENTS = ("parameter_exponent", "token_exponent", "size_exponent")
 
 
 def fit(table, resamples=50, different_tokens=None):
-    return parametric_law.fit(table.parameters, table.tokens, table.losses, table.runs, resamples, 0, different_tokens)
+    return parametric_law.fit(table, resamples, 0, different_tokens)
 
 
 def test_exact_data_give_the_exact_law():
@@ -38,7 +39,7 @@ def test_intervals_cover_the_true_exponents(noise, seeds, simulations):
     for seed in range(simulations):
         found = fit(draw(seed, noise, seeds), resamples=200)
         for field in EXPONENTS:
-            low, high = regression.interval(getattr(found.resampled, field), found.freedom)
+            low, high = regression.interval(getattr(found.laws, field)[1:], found.freedom)
             covered[field] += low <= getattr(LAW, field) <= high
     assert min(covered.values()) >= 0.8 * simulations, covered
 
@@ -50,8 +51,8 @@ def test_the_best_size_has_the_lowest_loss():
     assert np.argmin(LAW.loss(sizes, product / sizes)) == 100
     # Without repetition the search finds the same.
     law = ParametricLaw(1.69, 406.4, 410.7, 0.34, 0.28, 10.0)
-    assert law.best_parameters_of(product, 1e30) == pytest.approx(best, rel=0.05)
-    assert law.best_parameters_of(product, 1e5) > best
+    assert law.best_parameters(product, 1e30) == pytest.approx(best, rel=0.05)
+    assert law.best_parameters(product, 1e5) > best
 
 
 def test_repeated_tokens_are_worth_less_and_the_law_finds_how_much():
@@ -60,20 +61,18 @@ def test_repeated_tokens_are_worth_less_and_the_law_finds_how_much():
     assert law.effective_tokens(1e9, 1e6) == pytest.approx(9e6, rel=1e-3)
     generator = np.random.default_rng(1)
     parameters, tokens = np.exp(generator.uniform(np.log([[1e4], [3e5]]), np.log([[1e7], [5e7]]), (2, 80)))
-    different = np.full(80, 1e6)
-    losses = law.loss(parameters, tokens, different) * np.exp(0.003 * generator.standard_normal(80))
-    runs = np.arange(80)
-    plain = parametric_law.fit(parameters, tokens, losses, runs, 100)
-    repeated = parametric_law.fit(parameters, tokens, losses, runs, 100, 0, different)
+    losses = law.loss(parameters, tokens, 1e6) * np.exp(0.003 * generator.standard_normal(80))
+    table = MeasuredLosses(parameters, tokens, 6 * parameters * tokens, losses, np.arange(80))
+    plain, repeated = fit(table, 100), fit(table, 100, 1e6)
     assert repeated.information < plain.information - 10
-    low, high = regression.interval(repeated.resampled.repetitions, repeated.freedom)
+    low, high = regression.interval(repeated.laws.repetitions[1:], repeated.freedom)
     assert low < 8.0 < high
 
 
 def test_derivatives_are_those_of_the_predictions():
     table = draw(0)
-    for different in (None, table.tokens / 5):
-        model = parametric_law._Model(table.parameters, table.tokens, different)
+    for different in (None, float(np.median(table.tokens)) / 5):
+        model = parametric_law._Model(table, different)
         start = model.starts(table.losses)[[7]]
         predictions, derivatives = model(start)
         for column in range(model.coefficients):
@@ -93,5 +92,5 @@ def test_too_few_measurements_are_refused(count, sizes, code):
     parameters = np.resize(np.geomspace(1e6, 1e8, sizes), count)
     tokens = np.geomspace(1e8, 1e9, count)
     with pytest.raises(DataError) as caught:
-        parametric_law.fit(parameters, tokens, LAW.loss(parameters, tokens), np.arange(count), 20)
+        fit(MeasuredLosses(parameters, tokens, 6 * parameters * tokens, LAW.loss(parameters, tokens), np.arange(count)))
     assert isinstance(caught.value, code)

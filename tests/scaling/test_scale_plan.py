@@ -30,16 +30,16 @@ def job():
 
 def test_every_run_costs_its_budget(job):
     plan = scale_plan.make_plan(job, SizeGrid([1e10, 4e10], 5))
-    assert {size.budget for size in plan.sizes} == {1e10, 4e10}
-    for size in plan.sizes:
+    assert {size.budget for size in plan} == {1e10, 4e10}
+    for size in plan:
         assert size.flops == pytest.approx(size.budget, rel=0.03)
         assert size.tokens == size.steps * job.spec.training.batch * job.spec.data.context
-        assert size.epochs == pytest.approx(size.tokens / plan.train_tokens)
+        assert size.epochs == pytest.approx(size.tokens / scale_plan.train_tokens(job))
         assert 0.5 <= size.shape.model.width / size.shape.model.layers / 16 <= 2
         assert size.shape.model.width % size.shape.model.heads == 0
 
     for budget in (1e10, 4e10):
-        sizes = [size.shape.parameters[compute_optimal.WITH_HEAD] for size in plan.sizes if size.budget == budget]
+        sizes = [size.shape.parameters[compute_optimal.WITH_HEAD] for size in plan if size.budget == budget]
         assert sizes == sorted(set(sizes))
         middle = math.sqrt(budget / 120)
         assert sizes[0] == pytest.approx(middle / 4, rel=0.5)

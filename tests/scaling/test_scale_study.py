@@ -45,7 +45,6 @@ def test_a_study_is_planned_trained_and_fitted(studies):
     plain = scale_study.measured(done, compute_optimal.ALL, scale_study.SIX_ND)
     np.testing.assert_allclose(plain.flops, 6 * plain.parameters * plain.tokens)
     for each in (table, plain):
-        assert each.budgets is not None
         assert len(set(each.budgets)) == 2
     size = done.sizes[0]
     recorded = done.run(size, 0).facts()["plan"]

@@ -34,7 +34,7 @@ def test_the_page_answers_and_shows_all_pictures():
 def test_a_law_that_does_not_fit_does_not_answer():
     fit = scaling_fit.fit_laws(uneven(), resamples=60)
     predictions = fit.predict(1e18)
-    assert [fit.fits(each.law) for each in predictions] == [True, False]
+    assert [each.fits for each in predictions] == [True, False]
     assert "expects a loss" not in scaling_report.answer(fit, 1e18, predictions)
     rows = scaling_report.prediction_table(fit, 1e18, predictions).rows
     assert [row[0] for row in rows] == ["IsoFLOP", "parametric (does not fit)"]

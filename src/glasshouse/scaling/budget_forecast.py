@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from glasshouse.scaling.parametric_law import ParametricFit
 from glasshouse.scaling.regression import LawEstimate, estimate
 from glasshouse.scaling.scaling_fit import ISOFLOP, ScalingFit
 
@@ -66,39 +65,23 @@ class ForecastOutcome:
 
 
 def make(
-    fit: ScalingFit,
-    budget: float,
-    sizes: Sequence[tuple[str, float, float]],
-    different_tokens: float | None,
-    missed: float = 0.0,
-    seed: int = 0,
+    fit: ScalingFit, budget: float, sizes: Sequence[tuple[str, float, float]], missed: float = 0.0, seed: int = 0
 ) -> BudgetForecast:
     """Predict the losses of sizes (name, N, D) at a larger budget.
 
-    different_tokens: how many tokens the data have. missed: the error of an earlier forecast, which widens the intervals. No
-    law is exact, and resamples of its fit do not tell how far from it larger models are.
+    An interval has the noise of a run, the uncertainty of the law, and `missed`, the error of an earlier forecast: no law is
+    exact, and resamples of its fit do not tell how far from it larger models are.
     """
     best = next((each.parameters for each in fit.predict(budget) if each.law == ISOFLOP), None)
-    preferred = fit.best_parametric
-    if preferred is None:
+    if (law := fit.best_parametric) is None:
         return BudgetForecast(budget, best=best, refused="the data do not allow the parametric law")
-    law, found = preferred
-    forecasts = tuple(
-        SizeForecast(name, parameters, tokens, _loss(found, parameters, tokens, different_tokens, missed, seed + index))
-        for index, (name, parameters, tokens) in enumerate(sizes)
-    )
-    return BudgetForecast(budget, law, forecasts, best, missed=missed)
-
-
-def _loss(
-    found: ParametricFit, parameters: float, tokens: float, different_tokens: float | None, missed: float, seed: int
-) -> LawEstimate:
-    """The predicted loss of a run. Its interval has the noise of the run, the uncertainty of the law and what it missed."""
-    value = float(found.law.loss(parameters, tokens, different_tokens))
-    rows = np.asarray(found.resampled.loss(np.full(len(found.resampled.floor), parameters), tokens, different_tokens))
-    noise = math.sqrt(float(np.sum(found.residuals**2)) / max(found.freedom, 1))
-    drawn = rows * np.exp(math.hypot(noise, missed) * np.random.default_rng(seed).standard_normal(len(rows)))
-    return estimate(value, drawn, found.freedom)
+    noise = math.hypot(math.sqrt(float(np.sum(law.residuals**2)) / max(law.freedom, 1)), missed)
+    forecasts = []
+    for index, (name, parameters, tokens) in enumerate(sizes):
+        losses = law.laws.loss(parameters, tokens, fit.different_tokens)
+        losses[1:] *= np.exp(noise * np.random.default_rng(seed + index).standard_normal(len(losses) - 1))
+        forecasts.append(SizeForecast(name, parameters, tokens, estimate(losses, law.freedom)))
+    return BudgetForecast(budget, law.name, tuple(forecasts), best, missed=missed)
 
 
 def from_json(table: Mapping[str, Any]) -> BudgetForecast:

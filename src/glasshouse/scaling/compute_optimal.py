@@ -84,11 +84,9 @@ def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
     flops = fit.flops_factor * size.parameters * size.tokens
     check_budget(flops)
     gain = None
-    if (preferred := fit.best_parametric) is not None and preferred[1].fits:
-        found = preferred[1]
-        _, _, lowest = found.best(flops, size.parameters * size.tokens, None)
-        own = found.law.loss(size.parameters, size.tokens), found.resampled.loss(size.parameters, size.tokens)
-        gain = estimate(own[0] - lowest[0], own[1] - lowest[1], found.freedom)
+    if (law := fit.best_parametric) is not None and law.fits:
+        _, _, lowest = law.best(flops, size.parameters * size.tokens, None)
+        gain = estimate(law.laws.loss(size.parameters, size.tokens) - lowest, law.freedom)
     exponents, predictions = fit.size_exponents(), fit.predict(flops)
     return [
         OptimumCheck(
@@ -103,7 +101,7 @@ def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
             gain,
             flops / fit.largest_budget,
         )
-        for prediction in [each for each in predictions if fit.fits(each.law)] or predictions
+        for prediction in [each for each in predictions if each.fits] or predictions
     ]
 
 

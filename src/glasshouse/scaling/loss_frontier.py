@@ -5,7 +5,6 @@ The first row of an array is the fit, and each other row a resample. A loss that
 Axes: R rows, P places along the frontier.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -15,9 +14,9 @@ from numpy.typing import NDArray
 
 from glasshouse.scaling import regression
 from glasshouse.scaling.isoflop_law import IsoFLOPFit
-from glasshouse.scaling.parametric_law import ParametricFit
+from glasshouse.scaling.parametric_law import PARAMETRIC, ParametricFit, ParametricLaw
 from glasshouse.scaling.regression import Array
-from glasshouse.scaling.scaling_fit import ISOFLOP, PARAMETRIC, ScalingFit
+from glasshouse.scaling.scaling_fit import ISOFLOP, ScalingFit
 
 METHODS = (ISOFLOP, PARAMETRIC)
 # A power law with a floor has three coefficients. A power law without one was wrong in nearly all simulations.
@@ -26,23 +25,10 @@ LEAST_BUDGETS = 3
 FLOORS, EXPONENTS = (0.01, 0.4, 0.8), (0.05, 0.15, 0.4)
 # Bisection in log D: how far below the different tokens, how many times R repetitions above them, and how many halvings.
 SEARCH_SPAN, MOST_REPEATED, HALVINGS = 80.0, 500.0, 60
-COEFFICIENT_NAMES = ("floor", "parameter_scale", "token_scale", "parameter_exponent", "token_exponent")
-
-
-class LossFrontier(ABC):
-    """The lowest loss over compute, for the fit and for each resample."""
-
-    @abstractmethod
-    def losses(self, log_flops: Array) -> Array:
-        """The lowest losses (R, P) for the logarithm of the compute (P), or (R, P)."""
-
-    @abstractmethod
-    def log_flops(self, losses: Array) -> Array:
-        """The logarithm of the compute (R, P) for losses (R, P); infinite if no compute reaches the loss."""
 
 
 @dataclass(frozen=True)
-class PowerFrontier(LossFrontier):
+class PowerFrontier:
     """L = E + K C^-p. Each coefficient has shape (R, 1)."""
 
     floor: Array  # E
@@ -61,36 +47,31 @@ class PowerFrontier(LossFrontier):
 
 
 @dataclass(frozen=True)
-class RepeatedFrontier(LossFrontier):
-    """The frontier of the law with repeated tokens, for data of `different_tokens`; see `parametric_law`.
+class RepeatedFrontier:
+    """The frontier of the law with repeated tokens, for data of `different_tokens`. Each coefficient has shape (R, 1).
 
     Along the frontier a A N^-a = b B D'^-b s, with D' the effective tokens and s the slope of log D' in log D. So D gives N,
     and N and D give C and L. C grows with D and L falls, and both are inverted by bisection.
     """
 
-    floor: Array  # E
-    parameter_scale: Array  # A
-    token_scale: Array  # B
-    parameter_exponent: Array  # a
-    token_exponent: Array  # b
-    repetitions: Array  # R
+    law: ParametricLaw
     different_tokens: float
     flops_factor: float
 
     def losses(self, log_flops: Array) -> Array:
-        wanted = np.broadcast_to(log_flops, (len(self.floor), np.shape(log_flops)[-1]))
+        wanted = np.broadcast_to(log_flops, (len(self.law.floor), np.shape(log_flops)[-1]))
         return self._at(self._bisect(lambda log_tokens: self._at(log_tokens)[0] < wanted, wanted.shape))[1]
 
     def log_flops(self, losses: Array) -> Array:
         found = self._bisect(lambda log_tokens: self._at(log_tokens)[1] > losses, losses.shape)
-        most_effective = self.different_tokens * (1 + self.repetitions)
-        lowest = self.floor + self.token_scale * most_effective**-self.token_exponent
+        most_effective = self.different_tokens * (1 + self.law.repetitions)
+        lowest = self.law.floor + self.law.token_scale * most_effective**-self.law.token_exponent
         return np.asarray(np.where(losses <= lowest, np.inf, self._at(found)[0]))
 
     def _bisect(self, too_few: Callable[[Array], NDArray[np.bool_]], shape: tuple[int, ...]) -> Array:
         """log D (R, P) above which `too_few` no longer holds."""
         low = np.broadcast_to(np.log(self.different_tokens) - SEARCH_SPAN, shape)
-        high = np.broadcast_to(np.log(self.different_tokens * (1 + MOST_REPEATED * self.repetitions)), shape)
+        high = np.broadcast_to(np.log(self.different_tokens * (1 + MOST_REPEATED * self.law.repetitions)), shape)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             more = too_few(middle)
@@ -99,23 +80,27 @@ class RepeatedFrontier(LossFrontier):
 
     def _at(self, log_tokens: Array) -> tuple[Array, Array]:
         """log C and L at the place of the frontier that has these tokens."""
+        law = self.law
         with np.errstate(all="ignore"):
-            ratio = np.exp(log_tokens) / self.different_tokens
-            share = np.maximum(ratio - 1, 0.0) / self.repetitions
-            effective = np.where(ratio > 1, 1 + self.repetitions * -np.expm1(-share), ratio)
-            log_slope = np.where(ratio > 1, np.log(ratio / effective) - share, 0.0)
-            log_token_term = np.log(self.token_scale) - self.token_exponent * np.log(effective * self.different_tokens)
-            log_parameter_term = np.log(self.token_exponent / self.parameter_exponent) + log_token_term + log_slope
-            log_parameters = (np.log(self.parameter_scale) - log_parameter_term) / self.parameter_exponent
+            tokens = np.exp(log_tokens)
+            log_effective = np.log(law.effective_tokens(tokens, self.different_tokens))
+            log_slope = log_tokens - log_effective - np.maximum(tokens / self.different_tokens - 1, 0.0) / law.repetitions
+            log_token_term = np.log(law.token_scale) - law.token_exponent * log_effective
+            log_parameter_term = np.log(law.token_exponent / law.parameter_exponent) + log_token_term + log_slope
+            log_parameters = (np.log(law.parameter_scale) - log_parameter_term) / law.parameter_exponent
             log_flops = np.log(self.flops_factor) + log_parameters + log_tokens
-            return log_flops, self.floor + np.exp(log_parameter_term) + np.exp(log_token_term)
+            return log_flops, law.floor + np.exp(log_parameter_term) + np.exp(log_token_term)
+
+
+# `losses`: (R, P) for the logarithm of the compute (P), or (R, P). `log_flops`: the reverse, for losses (R, P).
+LossFrontier = PowerFrontier | RepeatedFrontier
 
 
 @dataclass(frozen=True)
 class MethodFrontier:
     """The frontier by one method: `lowest` and `highest` are the compute that it was fitted to.
 
-    points: the lowest loss of each budget (compute, loss and its resamples), if the method has them.
+    points: the compute and the lowest losses (R) of each budget, if the method has them.
     """
 
     method: str
@@ -123,18 +108,16 @@ class MethodFrontier:
     freedom: int
     lowest: float
     highest: float
-    points: tuple[tuple[float, float, Array], ...] = ()
+    points: tuple[tuple[float, Array], ...] = ()
 
 
 def frontiers(fit: ScalingFit) -> list[MethodFrontier]:
     """The frontiers that a fit allows: through the lowest losses of the IsoFLOP curves, and of a fitting parametric law."""
     found = []
-    if fit.isoflop is not None and sum(parabola.usable for parabola in fit.isoflop.parabolas) >= LEAST_BUDGETS:
+    if fit.isoflop is not None and len(fit.isoflop.usable) >= LEAST_BUDGETS:
         found.append(isoflop_frontier(fit.isoflop))
-    if (preferred := fit.best_parametric) is not None and preferred[1].fits:
-        _, law = preferred
-        budgets = fit.budgets[np.isfinite(fit.budgets)]
-        measured = budgets if len(budgets) else fit.measurements.flops
+    if (law := fit.best_parametric) is not None and law.fits:
+        measured = fit.compared.budgets if len(fit.compared.budgets) else fit.measurements.flops
         frontier = parametric_frontier(law, fit.flops_factor, fit.different_tokens)
         found.append(MethodFrontier(PARAMETRIC, frontier, law.freedom, float(measured.min()), float(measured.max())))
     return found
@@ -142,15 +125,12 @@ def frontiers(fit: ScalingFit) -> list[MethodFrontier]:
 
 def isoflop_frontier(fit: IsoFLOPFit) -> MethodFrontier:
     """A power law through the lowest losses of the usable budgets."""
-    usable = [parabola for parabola in fit.parabolas if parabola.usable]
-    log_budgets = np.log([parabola.budget for parabola in usable])
-    best = np.array([float(parabola.loss(np.array(parabola.log_best))) for parabola in usable])
-    rows = np.stack([parabola.lowest_losses for parabola in usable], 1)
+    budgets = [parabola.budget for parabola in fit.usable]
+    rows = np.stack([parabola.lowest_losses for parabola in fit.usable], 1)
     # A resample without a minimum keeps the lowest loss of the fit, as in the power law of the best sizes.
-    rows = np.where(np.isfinite(rows) & (rows > 0), rows, best)
-    points = tuple((each.budget, float(loss), column) for each, loss, column in zip(usable, best, rows.T, strict=True))
-    frontier = fit_power(log_budgets, np.concatenate([best[None], rows]))
-    return MethodFrontier(ISOFLOP, frontier, fit.freedom, usable[0].budget, usable[-1].budget, points)
+    rows = np.where(np.isfinite(rows) & (rows > 0), rows, rows[0])
+    frontier = fit_power(np.log(budgets), rows)
+    return MethodFrontier(ISOFLOP, frontier, fit.freedom, budgets[0], budgets[-1], tuple(zip(budgets, rows.T, strict=True)))
 
 
 def fit_power(log_flops: Array, losses: Array) -> PowerFrontier:
@@ -177,16 +157,13 @@ def fit_power(log_flops: Array, losses: Array) -> PowerFrontier:
 
 def parametric_frontier(fit: ParametricFit, flops_factor: float, different_tokens: float | None) -> LossFrontier:
     """The frontier of a parametric law for C = `flops_factor` N D."""
-
-    def rows(name: str) -> Array:
-        return np.concatenate([[getattr(fit.law, name)], getattr(fit.resampled, name)])[:, None]
-
-    floor, a_scale, b_scale, a, b = map(rows, COEFFICIENT_NAMES)
-    if fit.law.repetitions is not None and different_tokens is not None:
-        return RepeatedFrontier(floor, a_scale, b_scale, a, b, rows("repetitions"), different_tokens, flops_factor)
+    law = fit.laws.changed(lambda values: values[:, None])
+    if law.repetitions is not None and different_tokens is not None:
+        return RepeatedFrontier(law, different_tokens, flops_factor)
     # With N = G (N D)^(b / (a + b)) both terms fall as (N D)^-p, p = a b / (a + b).
+    a, b = law.parameter_exponent, law.token_exponent
     with np.errstate(all="ignore"):  # a resample whose coefficients overflow is not a number, and widens intervals
         exponent = a * b / (a + b)
-        log_ratio = np.log(a * a_scale / (b * b_scale)) / (a + b)  # log G
-        log_scale = np.logaddexp(np.log(a_scale) - a * log_ratio, np.log(b_scale) + b * log_ratio)
-    return PowerFrontier(floor, log_scale + exponent * np.log(flops_factor), exponent)
+        log_ratio = np.log(a * law.parameter_scale / (b * law.token_scale)) / (a + b)  # log G
+        log_scale = np.logaddexp(np.log(law.parameter_scale) - a * log_ratio, np.log(law.token_scale) + b * log_ratio)
+    return PowerFrontier(law.floor, log_scale + exponent * np.log(flops_factor), exponent)

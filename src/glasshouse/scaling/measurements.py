@@ -6,7 +6,7 @@ N parameters, D tokens, C compute in FLOPs.
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ class FewSizes(DataError):
 Array = NDArray[np.float64]
 # Forward and backward pass: 2 and 4 FLOPs for each parameter and token (Kaplan et al., 2020).
 FLOPS_PER_PARAMETER_AND_TOKEN = 6.0
-# MeasuredLosses whose compute differs by less than this share belong to one budget.
+# Measurements whose compute differs by less than this share belong to one budget.
 SAME_BUDGET = 0.1
 LEAST_MEASUREMENTS = 6
 # Values beyond these are no measurements, and their products and ratios would leave the range of a float. Parameters and
@@ -36,8 +36,8 @@ class MeasuredLosses:
     """One entry for each measured loss.
 
     runs: the number of the run that a loss belongs to; several losses of one run are points of its training curve.
-    budgets: the budget that each run was planned for, if it was. counted: how parameters were counted, if that is known; see
-    `compute_optimal.COUNTS`.
+    budgets: the budget of each loss; empty unless runs were planned for budgets or are compared at them.
+    counted: how parameters were counted, if that is known; see `compute_optimal.COUNTS`.
     """
 
     parameters: Array
@@ -45,7 +45,7 @@ class MeasuredLosses:
     flops: Array
     losses: Array
     runs: NDArray[np.int64]
-    budgets: Array | None = None
+    budgets: Array = field(default_factory=lambda: np.empty(0))
     counted: str = "all"
 
     def __len__(self) -> int:
@@ -60,8 +60,8 @@ class MeasuredLosses:
         """Whether the runs have several measurements each."""
         return len(np.unique(self.runs)) < len(self)
 
-    def at_budgets(self, budgets: Sequence[float]) -> tuple["MeasuredLosses", Array]:
-        """The measurements at given budgets, and the budget of each.
+    def at_budgets(self, budgets: Sequence[float]) -> "MeasuredLosses":
+        """The measurements at given budgets.
 
         Along a training curve the logarithm of the loss is interpolated in log C. A run that does not reach a budget is left
         out there. Without curves, a measurement belongs to a budget if its compute is nearly the same.
@@ -78,17 +78,18 @@ class MeasuredLosses:
                 elif not flops[0] <= budget <= flops[-1] * (1 + 1e-9):
                     continue
                 place, known = math.log(budget), np.log(flops)
-                tokens = np.exp(np.interp(place, known, np.log(self.tokens[own])))
-                loss = np.exp(np.interp(place, known, np.log(self.losses[own])))
-                rows.append((float(self.parameters[own[0]]), float(tokens), budget, float(loss), int(run)))
+                at_tokens, at_loss = (
+                    np.exp(np.interp(place, known, np.log(each[own]))) for each in (self.tokens, self.losses)
+                )
+                rows.append((float(self.parameters[own[0]]), float(at_tokens), budget, float(at_loss), int(run)))
         if not rows:
             raise DataError(
                 f"no run reaches a budget of {', '.join(f'{budget:.3g}' for budget in budgets)} FLOPs; the measurements "
                 f"have {self.flops.min():.3g} to {self.flops.max():.3g}"
             )
-        parameters, at_tokens, of_budgets, losses, runs = (np.array(column) for column in zip(*rows, strict=True))
-        _, numbers = np.unique(runs, return_inverse=True)
-        return MeasuredLosses(parameters, at_tokens, of_budgets, losses, numbers.astype(np.int64)), of_budgets
+        parameters, tokens, flops, losses, runs = np.array(rows).T
+        numbers = np.unique(runs, return_inverse=True)[1].astype(np.int64)
+        return MeasuredLosses(parameters, tokens, flops, losses, numbers, flops)
 
     def found_budgets(self) -> list[float]:
         """Budgets at which several measurements have nearly the same compute."""
@@ -107,15 +108,15 @@ def read_csv(
     """
     table = _read_table(Path(path))
     columns = {"parameters": parameters, "tokens": tokens, "loss": loss, **({"flops": flops} if flops else {})}
-    found = {what: _numbers(table, path, name) for what, name in columns.items()}
+    found = {quantity: _numbers(table, path, name) for quantity, name in columns.items()}
     found.setdefault("flops", FLOPS_PER_PARAMETER_AND_TOKEN * found["parameters"] * found["tokens"])
-    for what, values in found.items():
-        least, most = (LEAST_FLOPS, MOST_FLOPS) if what == "flops" else (LEAST_VALUE, MOST_VALUE)
+    for quantity, values in found.items():
+        least, most = (LEAST_FLOPS, MOST_FLOPS) if quantity == "flops" else (LEAST_VALUE, MOST_VALUE)
         if len(bad := np.flatnonzero(~((values >= least) & (values <= most)))):
-            sign = ". A loss below 0 is a log-likelihood with the wrong sign" if what == "loss" else ""
+            sign = ". A loss below 0 is a log-likelihood with the wrong sign" if quantity == "loss" else ""
             raise DataError(
-                f"{path}, row {bad[0] + 2}: {what} is {values[bad[0]]:g} and must be from {least:g} to {most:g}; correct "
-                f"or remove the row, or give the column a factor, such as {what}*1e6{sign}"
+                f"{path}, row {bad[0] + 2}: {quantity} is {values[bad[0]]:g} and must be from {least:g} to {most:g}; "
+                f"correct or remove the row, or give the column a factor, such as {quantity}*1e6{sign}"
             )
     rows = len(found["loss"])
     if rows < LEAST_MEASUREMENTS:
@@ -165,11 +166,10 @@ def _numbers(table: Mapping[str, list[str]], path: str | Path, name: str) -> Arr
     numbers = []
     for row, text in enumerate(texts):
         try:
-            number = float(text)
+            numbers.append(float(text) * factor)
         except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            shown = f"{text!r}" if text.strip() else "empty"
-            raise DataError(f"{path}, row {row + 2}: {column} is {shown} and must be a number; fill it in or remove the row")
-        numbers.append(number * factor)
+            shown = repr(text) if text.strip() else "empty"
+            raise DataError(
+                f"{path}, row {row + 2}: {column} is {shown} and must be a number; fill it in or remove the row"
+            ) from None
     return np.array(numbers)

@@ -7,21 +7,22 @@ the number of repetitions after which they have given 63 % of what they can give
 The law is fitted to the logarithm of the loss. Logarithms of N and D are centred, so that A and a, and B and b, are less
 correlated.
 
-Axes: P problems, M measurements.
+Axes: P problems, M measurements, R resamples. The first of 1 + R values is that of the fit.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glasshouse.scaling import regression
-from glasshouse.scaling.measurements import FewSizes
-from glasshouse.scaling.regression import Array, Values
+from glasshouse.scaling.measurements import FewSizes, MeasuredLosses
+from glasshouse.scaling.regression import Array
 from glasshouse.specs.errors import DataError
 
+PARAMETRIC, REPEATED = "parametric", "parametric, repeated data"
 # Starts: shares of the lowest loss that no model can avoid, of the rest that is due to N, and exponents.
 FLOORS, SHARES, EXPONENTS = (0.1, 0.4, 0.7, 0.9), (0.2, 0.5, 0.8), (0.15, 0.4, 0.8)
 COEFFICIENTS = 5
@@ -40,7 +41,7 @@ GRID, GRID_SPAN = 400, 7.0
 
 @dataclass(frozen=True)
 class ParametricLaw:
-    """Coefficients of the law; arrays hold one law for each resample."""
+    """Coefficients of one law, or of several laws as arrays."""
 
     floor: Any  # E
     parameter_scale: Any  # A
@@ -48,6 +49,10 @@ class ParametricLaw:
     parameter_exponent: Any  # a
     token_exponent: Any  # b
     repetitions: Any = None  # R; None if repeated tokens count as new ones
+
+    def changed(self, change: Callable[[Any], Any]) -> "ParametricLaw":
+        """The law with every coefficient changed."""
+        return ParametricLaw(*(None if each is None else change(each) for each in vars(self).values()))
 
     def effective_tokens(self, tokens: Any, different_tokens: Any) -> Any:
         """What so many tokens are worth, if so many of them are different."""
@@ -73,40 +78,45 @@ class ParametricLaw:
         return self.token_exponent / (self.parameter_exponent + self.token_exponent)
 
     @_overflowing
-    def best_parameters(self, product_nd: Any) -> Any:
-        """The best N for a given N D."""
+    def best_parameters(self, product_nd: Any, different_tokens: float | None = None) -> Any:
+        """The best N for a given N D; by search if tokens repeat."""
         ratio = self.parameter_exponent * self.parameter_scale / (self.token_exponent * self.token_scale)
         exponent_sum = self.parameter_exponent + self.token_exponent
-        return ratio ** (1 / exponent_sum) * product_nd**self.size_exponent
-
-    @_overflowing
-    def best_parameters_of(self, product_nd: float, different_tokens: float) -> Any:
-        """The best N for a given N D, if only so many tokens are different; by search."""
-        best = np.atleast_1d(self.best_parameters(product_nd))
-        sizes = best * np.exp(np.linspace(-GRID_SPAN, GRID_SPAN, GRID))[:, None]
-        chosen = np.argmin(self.loss(sizes, product_nd / sizes, different_tokens), 0)
-        found = np.take_along_axis(sizes, chosen[None], 0)[0]
-        return found if np.ndim(self.floor) else float(found[0])
+        best = ratio ** (1 / exponent_sum) * product_nd**self.size_exponent
+        if self.repetitions is None or different_tokens is None:
+            return best
+        sizes = np.multiply.outer(np.exp(np.linspace(-GRID_SPAN, GRID_SPAN, GRID)), best)
+        chosen = np.argmin(self.loss(sizes, product_nd / sizes, different_tokens), 0, keepdims=True)
+        return np.take_along_axis(sizes, chosen, 0)[0]
 
 
 @dataclass(frozen=True)
 class ParametricFit:
     """The law of all measurements, and the laws of resamples.
 
-    residuals: of the logarithm of the loss. starts_agreeing: the share of starts that end at the same optimum.
-    information: Akaike's criterion with the correction for few measurements; lower is better.
+    laws: arrays (1 + R), with the law of the measurements first. residuals: of the logarithm of the loss. starts_agreeing:
+    the share of starts that end at the same optimum. information: Akaike's criterion with the correction for few
+    measurements; lower is better.
     """
 
-    law: ParametricLaw
-    resampled: ParametricLaw
+    laws: ParametricLaw
     residuals: Array
     starts_agreeing: float
     information: float
 
     @property
+    def law(self) -> ParametricLaw:
+        """The law of all measurements."""
+        return self.laws.changed(lambda values: values[0])
+
+    @property
+    def name(self) -> str:
+        return PARAMETRIC if self.laws.repetitions is None else REPEATED
+
+    @property
     def freedom(self) -> int:
         """The degrees of freedom of the noise."""
-        return len(self.residuals) - COEFFICIENTS - (self.law.repetitions is not None)
+        return len(self.residuals) - COEFFICIENTS - (self.laws.repetitions is not None)
 
     @property
     def deviation(self) -> float:
@@ -115,46 +125,32 @@ class ParametricFit:
 
     @property
     def fits(self) -> bool:
+        """Whether the law is near the measured losses."""
         return self.deviation <= POOR_FIT
 
     @property
-    def size_exponent(self) -> Values:
-        return self.law.size_exponent, self.resampled.size_exponent
+    def exponents(self) -> Array:
+        return np.asarray(self.laws.size_exponent)
 
-    def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Values, Values, Values]:
+    def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Array, Array, Array]:
         """The best N and D for a given N D, and the loss."""
-        size, sizes = (
-            law.best_parameters(product_nd)
-            if different_tokens is None or law.repetitions is None
-            else law.best_parameters_of(product_nd, different_tokens)
-            for law in (self.law, self.resampled)
-        )
-        tokens = product_nd / size, product_nd / sizes
-        losses = (
-            self.law.loss(size, tokens[0], different_tokens),
-            self.resampled.loss(sizes, tokens[1], different_tokens),
-        )
-        return (size, sizes), tokens, losses
+        sizes = self.laws.best_parameters(product_nd, different_tokens)
+        tokens = product_nd / sizes
+        return sizes, tokens, self.laws.loss(sizes, tokens, different_tokens)
 
 
 def fit(
-    parameters: Array,
-    tokens: Array,
-    losses: Array,
-    runs: NDArray[np.int64],
-    resample_count: int,
-    seed: int = 0,
-    different_tokens: Array | None = None,
+    measured: MeasuredLosses, resample_count: int, seed: int = 0, different_tokens: float | None = None
 ) -> ParametricFit:
     """Fit the law by the Huber loss from many starts, and to resamples of the measurements.
 
-    runs: the number of the run of each measurement. The delta of the Huber loss follows from the residuals of a first fit.
-    different_tokens: of each measurement, for the law in which repeated tokens are worth less.
+    The delta of the Huber loss follows from the residuals of a first fit. With `different_tokens` repeated tokens are worth
+    less.
     """
-    _check_measurements(parameters, tokens)
-    model = _Model(parameters, tokens, different_tokens)
-    targets = np.log(losses)
-    starts = model.starts(losses)
+    _check_measurements(measured)
+    model = _Model(measured, different_tokens)
+    targets = np.log(measured.losses)
+    starts = model.starts(measured.losses)
     first, _ = regression.best_of_starts(model, targets, starts, np.inf)
     deviation = regression.robust_deviation(model(first[None])[0][0] - targets, model.coefficients)
     delta = regression.HUBER_DEVIATIONS * max(deviation, 1e-9)
@@ -162,31 +158,31 @@ def fit(
     predictions, derivatives = (values[0] for values in model(best[None]))
     residuals = targets - predictions
     leverage = regression.leverages(derivatives)
-    drawn = regression.resamples(predictions, residuals, leverage, runs, resample_count, seed)
+    drawn = regression.resamples(predictions, residuals, leverage, measured.runs, resample_count, seed)
     again, _ = regression.fit(model, drawn, np.repeat(best[None], resample_count, 0), delta)
     agreeing = float(np.mean(costs <= costs.min() * 1.001 + 1e-12))
     count, used = len(targets), model.coefficients + 1  # the noise is fitted too
     information = count * float(np.log(np.mean(residuals**2) + 1e-300)) + 2 * used * count / max(count - used - 1, 1)
-    return ParametricFit(model.law(best), model.law(again), residuals, agreeing, information)
+    return ParametricFit(model.laws(np.vstack([best, again])), residuals, agreeing, information)
 
 
-def _check_measurements(parameters: Array, tokens: Array) -> None:
+def _check_measurements(measured: MeasuredLosses) -> None:
     """Refuse measurements that cannot tell the coefficients of the law."""
-    counts = len(np.unique(parameters)), len(np.unique(np.round(np.log(tokens), 3)))
-    for what, count in zip(("sizes", "numbers of tokens"), counts, strict=True):
+    numbers = len(np.unique(np.round(np.log(measured.tokens), 3)))
+    for quantity, count, fault in (("sizes", measured.sizes, FewSizes), ("numbers of tokens", numbers, DataError)):
         if count < LEAST_VALUES:
-            raise (FewSizes if what == "sizes" else DataError)(
-                f"the measurements have {count} different {what}, and the law needs at least {LEAST_VALUES}; measure more",
+            raise fault(
+                f"the measurements have {count} different {quantity}, and the law needs {LEAST_VALUES} or more; measure more"
             )
-    product_nd = parameters * tokens
+    product_nd = measured.parameters * measured.tokens
     if product_nd.max() < LEAST_RANGE * product_nd.min():
         raise DataError(
             "all runs have nearly the same compute, where N and D cannot be told apart; measure at least two budgets that "
             f"differ by {LEAST_RANGE:g} times"
         )
-    if len(parameters) < LEAST_MEASUREMENTS:
+    if len(measured) < LEAST_MEASUREMENTS:
         raise DataError(
-            f"there are {len(parameters)} measurements, and the law has {COEFFICIENTS} coefficients; measure at least "
+            f"there are {len(measured)} measurements, and the law has {COEFFICIENTS} coefficients; measure at least "
             f"{LEAST_MEASUREMENTS}"
         )
 
@@ -194,11 +190,11 @@ def _check_measurements(parameters: Array, tokens: Array) -> None:
 class _Model:
     """Coefficients (P, 5 or 6): log E, log of the term of N at the mean log N, the same of D, log a, log b, and log R."""
 
-    def __init__(self, parameters: Array, tokens: Array, different_tokens: Array | None) -> None:
-        self.tokens, self.different_tokens = tokens, different_tokens
+    def __init__(self, measured: MeasuredLosses, different_tokens: float | None) -> None:
+        self.tokens, self.different_tokens = measured.tokens, different_tokens
         self.coefficients = COEFFICIENTS + (different_tokens is not None)
-        self.centres = np.log(parameters).mean(), np.log(tokens).mean()
-        self.x = np.log(parameters) - self.centres[0]
+        self.centres = np.log(measured.parameters).mean(), np.log(measured.tokens).mean()
+        self.x = np.log(measured.parameters) - self.centres[0]
 
     def __call__(self, coefficients: Array) -> tuple[Array, Array]:
         log_floor, log_first, log_second, log_a, log_b = (column[:, None] for column in coefficients.T[:COEFFICIENTS])
@@ -235,10 +231,9 @@ class _Model:
         return np.asarray(np.log(rows))
 
     @_overflowing
-    def law(self, coefficients: Array) -> ParametricLaw:
+    def laws(self, coefficients: Array) -> ParametricLaw:
         log_floor, log_first, log_second, log_a, log_b = coefficients.T[:COEFFICIENTS]
         a, b = np.exp(np.clip(log_a, -20, 5)), np.exp(np.clip(log_b, -20, 5))
-        with np.errstate(over="ignore"):
-            scales = np.exp(log_first + a * self.centres[0]), np.exp(log_second + b * self.centres[1])
+        scales = np.exp(log_first + a * self.centres[0]), np.exp(log_second + b * self.centres[1])
         repetitions = None if self.different_tokens is None else np.exp(np.clip(coefficients.T[COEFFICIENTS], -5, 12))
         return ParametricLaw(np.exp(log_floor), *scales, a, b, repetitions)

@@ -72,6 +72,18 @@ class MethodTransfer:
         above, below = max(needed) / measured.highest, min(needed) / measured.lowest
         return above if above > NEARLY else below if below < 1 / NEARLY else 1.0
 
+    @property
+    def beyond(self) -> str:
+        """The extrapolation in words; empty if there is none."""
+        factor = self.extrapolation
+        if factor == 1:
+            return ""
+        if math.isinf(factor):
+            return "never reaches the loss"
+        if factor > 1:
+            return f"{factor:.2g} times its largest measured compute"
+        return f"1/{1 / factor:.2g} of its smallest measured compute"
+
 
 @dataclass(frozen=True)
 class RecipeTransfer:
@@ -90,51 +102,45 @@ class RecipeTransfer:
 
 def check_sources(a: str | PathLike[str], b: str | PathLike[str]) -> list[str]:
     """Refuse two sources, studies or CSV files, whose losses cannot be compared. The notes say what is not known."""
-    studies = [scale_study.find(source) if scale_study.is_study_name(source) else None for source in (a, b)]
-    paths = [Path(source) if study is None else study.path for source, study in zip((a, b), studies, strict=True)]
+    sources = [scale_study.find(each) if scale_study.is_study_name(each) else Path(each) for each in (a, b)]
+    paths = [each if isinstance(each, Path) else each.path for each in sources]
     if paths[0].resolve() == paths[1].resolve():
         raise DataError(f"both names mean {paths[0]}, and two studies are compared; name another one")
-    first, second = studies
-    if first is not None and second is not None:
-        return check_studies(first, second)
-    files = " and ".join(path.name for path, study in zip(paths, studies, strict=True) if study is None)
-    return [
-        f"{files}: nothing tells whether a file has the same data, metric and tokenizer; losses of different ones are not "
-        "comparable"
-    ]
+    if files := [each.name for each in sources if isinstance(each, Path)]:
+        return [
+            f"{' and '.join(files)}: nothing tells whether a file has the same data, metric and tokenizer; losses of "
+            "different ones are not comparable"
+        ]
+    return _check_studies([each for each in sources if isinstance(each, ScaleStudy)])
 
 
-def check_studies(a: ScaleStudy, b: ScaleStudy) -> list[str]:
-    """Refuse studies whose losses cannot be compared. The notes say what differs without harm, or is not known."""
-    specs = [spec_files.from_toml(study.sizes[0].spec, str(study.path / FILE)) for study in (a, b)]
-    measured = [(spec.task, study.metric) for spec, study in zip(specs, (a, b), strict=True)]
-    if measured[0] != measured[1]:
-        first, second = (f"{metric} of the task {task}" for task, metric in measured)
-        raise DataError(
-            f"{a.name} measures {first}, and {b.name} measures {second}; plan both with the same task and data splits"
-        )
-    prints = [study.sizes[0].facts.get("data") for study in (a, b)]
+def _check_studies(studies: Sequence[ScaleStudy]) -> list[str]:
+    """Refuse two studies whose losses cannot be compared. The notes say what differs without harm, or is not known."""
+    a, b = (study.name for study in studies)
+    specs = [spec_files.from_toml(study.sizes[0].spec, str(study.path / FILE)) for study in studies]
+    first, second = (f"{study.metric} of the task {spec.task}" for study, spec in zip(studies, specs, strict=True))
+    if first != second:
+        raise DataError(f"{a} measures {first}, and {b} measures {second}; plan both with the same task and data splits")
+    prints = [study.sizes[0].facts.get("data") for study in studies]
     if None not in prints and prints[0] != prints[1]:
         first, second = (spec.data.source or ", ".join(spec.data.files) for spec in specs)
         raise DataError(
-            f"the texts or splits differ ({a.name}: {first}, {b.name}: {second}), and so their losses are not comparable; "
+            f"the texts or splits differ ({a}: {first}, {b}: {second}), and so their losses are not comparable; "
             "plan both with the same data"
         )
     differing = [name for name in TOKENIZER_FIELDS if len({getattr(spec.data, name) for spec in specs}) > 1]
-    if differing and study_metric.metric_declaration(a.metric, specs[0].task).per_token:
+    if differing and study_metric.metric_declaration(studies[0].metric, specs[0].task).per_token:
         first, second = (", ".join(f"data.{name}={getattr(spec.data, name)}" for name in differing) for spec in specs)
         raise DataError(
-            f"the tokenizers differ ({a.name}: {first}; {b.name}: {second}), and losses for each token are not comparable "
-            "between tokenizers; plan both with the same one"
+            f"the tokenizers differ ({a}: {first}; {b}: {second}), and losses for each token are not comparable between "
+            "tokenizers; plan both with the same one"
         )
     notes = []
     if None in prints:
         notes.append("a study does not record its data, so that it is not known whether both have the same")
-    contexts = [spec.data.context for spec in specs]
-    if contexts[0] != contexts[1]:
-        notes.append(
-            f"the contexts differ ({contexts[0]} and {contexts[1]} tokens): predictions from more context have a lower loss"
-        )
+    first, second = (f"{spec.data.context}" for spec in specs)
+    if first != second:
+        notes.append(f"the contexts differ ({first} and {second} tokens): predictions from more context have a lower loss")
     return notes
 
 
@@ -148,7 +154,8 @@ def compare(fit_a: ScalingFit, fit_b: ScalingFit, a: str = "A", b: str = "B") ->
             notes.append(f"no comparison by the method {method}, because {' and '.join(missing)} cannot be fitted by it")
             continue
         curves = of_a[method], of_b[method]
-        if (common := _common_range(*curves)) is None:
+        common = max(curve.lowest for curve in curves), min(curve.highest for curve in curves)
+        if common[1] < LEAST_RANGE * common[0]:
             first, second = (f"{curve.lowest:.3g} to {curve.highest:.3g}" for curve in curves)
             apart.append(f"{method}: {a} has {first} FLOPs, and {b} has {second}")
         else:
@@ -203,12 +210,6 @@ def _estimate(logarithms: Array, freedom: int) -> LawEstimate:
     return LawEstimate(value, low, high)
 
 
-def _common_range(of_a: MethodFrontier, of_b: MethodFrontier) -> tuple[float, float] | None:
-    """The compute that both measured; None if there is none, or too little to see growth."""
-    low, high = max(of_a.lowest, of_b.lowest), min(of_a.highest, of_b.highest)
-    return (low, high) if high >= LEAST_RANGE * low else None
-
-
 def _disagree(one: MethodTransfer, other: MethodTransfer) -> bool:
     """Whether the intervals of two methods do not overlap at an end of the common range."""
     pairs = [(one.low.ratio, other.low.ratio), (one.high.ratio, other.high.ratio)]
@@ -246,11 +247,14 @@ def _three_digits(value: float) -> str:
 def _verdict(found: MethodTransfer, a: str, b: str) -> str:
     low, high = found.low, found.high
     unit = " times the compute"
+    beyond = f" This extrapolates {a} to {found.beyond}." if found.beyond else ""
+    if math.isinf(found.extrapolation):
+        beyond = f" By this law {a} {found.beyond}."
     return (
         f"{_conclusion(found, a, b)}, by the method {found.method}. For the loss that {b} reaches with {low.flops:.3g} "
         f"FLOPs, {a} needs {ratio_interval(low.ratio, unit)}. For the loss with {high.flops:.3g} FLOPs it needs "
         f"{ratio_interval(high.ratio, unit)}. Each tenfold compute multiplies this factor by "
-        f"{ratio_interval(found.per_tenfold)}.{_far(found, a)}"
+        f"{ratio_interval(found.per_tenfold)}.{beyond}"
     )
 
 
@@ -275,15 +279,3 @@ def _conclusion(found: MethodTransfer, a: str, b: str) -> str:
             f"{open_.flops:.3g} FLOPs, and {change}"
         )
     return f"{better} needs less compute than {other} for the same loss, and {change}"
-
-
-def _far(found: MethodTransfer, a: str) -> str:
-    """How far A is extrapolated."""
-    factor = found.extrapolation
-    if factor == 1:
-        return ""
-    if math.isinf(factor):
-        return f" By this law {a} never reaches the loss."
-    if factor > 1:
-        return f" This extrapolates {a} to {factor:.2g} times its largest measured compute."
-    return f" This extrapolates {a} to 1/{1 / factor:.2g} of its smallest measured compute."

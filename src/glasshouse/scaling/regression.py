@@ -10,6 +10,8 @@ Residuals are made larger first, because a fit is closer to its own measurements
 leverage (HC3 of MacKinnon and White, 1985), or by its root (HC2). `benchmarks/scaling_intervals.py` decided which: HC2 for
 parabolas of few points, which HC3 makes too wide, HC3 otherwise.
 
+A quantity of a law is an array with the value of the fit first, and then those of the resamples.
+
 Axes: P problems, K coefficients, M measurements, R resamples.
 """
 
@@ -21,8 +23,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
 Array = NDArray[np.float64]
-# A value, and its values in the resamples.
-Values = tuple[float, Array]
 # Coefficients (P, K) -> predictions (P, M) and their derivatives (P, M, K).
 Model = Callable[[Array], tuple[Array, Array]]
 
@@ -148,8 +148,8 @@ class LawEstimate:
     high: float
 
 
-def estimate(value: float, resampled: Array, freedom: float) -> LawEstimate:
-    """A value with the interval of its resamples, for noise with so many degrees of freedom."""
-    finite = np.asarray(resampled)[np.isfinite(resampled)]
+def estimate(values: Array, freedom: float) -> LawEstimate:
+    """The value of the fit with the interval of the resamples (1 + R), for noise with so many degrees of freedom."""
+    finite = values[1:][np.isfinite(values[1:])]
     low, high = interval(finite, freedom) if len(finite) else (np.nan, np.nan)
-    return LawEstimate(float(value), low, high)
+    return LawEstimate(float(values[0]), low, high)

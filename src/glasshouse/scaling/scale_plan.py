@@ -103,20 +103,15 @@ class SizeGrid:
         return {budget: math.sqrt(budget / (6 * self.tokens_per_parameter)) for budget in sorted(set(self.budgets))}
 
 
-@dataclass(frozen=True)
-class ScalePlan:
-    """All runs of a scaling study. `train_tokens`: how many tokens the data have."""
-
-    sizes: tuple[PlannedSize, ...]
-    train_tokens: int
-    notes: tuple[str, ...]
+def train_tokens(job: Job) -> int:
+    """The number of tokens of the training data."""
+    return round(job.task.example_count(job.prepared.splits["train"]) * job.sequence_tokens())
 
 
-def make_plan(job: Job, grid: SizeGrid, most_epochs: float = MOST_EPOCHS) -> ScalePlan:
+def make_plan(job: Job, grid: SizeGrid, most_epochs: float = MOST_EPOCHS) -> list[PlannedSize]:
     """Plan the runs of a study. `job` is that of the recipe, with its data."""
     _refuse_beyond(job, grid)
-    step_tokens = round(job.step_tokens())
-    train_tokens = round(job.task.example_count(job.prepared.splits["train"]) * job.sequence_tokens())
+    step_tokens, data_tokens = round(job.step_tokens()), train_tokens(job)
     planned: list[PlannedSize] = []
     for budget, shapes in _shapes_by_budget(job, grid).items():
         for shape in shapes:
@@ -126,60 +121,16 @@ def make_plan(job: Job, grid: SizeGrid, most_epochs: float = MOST_EPOCHS) -> Sca
                     f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, and training needs at least {LEAST_STEPS}; "
                     "choose larger budgets, a smaller training.batch or data.context"
                 )
-            tokens = steps * step_tokens
-            warmup = round(job.spec.training.warmup * steps)
-            planned.append(PlannedSize(budget, shape, steps, tokens, tokens / train_tokens, warmup))
-    if job.spec.training.schedule == BRANCHING:
-        _refuse_shares_of_steps(job.spec.training)
-        planned = _branched(planned, job.spec.training.decay)
+            tokens, warmup = steps * step_tokens, round(job.spec.training.warmup * steps)
+            planned.append(PlannedSize(budget, shape, steps, tokens, tokens / data_tokens, warmup))
     longest = max(planned, key=lambda size: size.epochs)
     if longest.epochs > most_epochs:
         raise SpecError(
-            f"{longest.shape.name} at {longest.budget:.3g} FLOPs would read the {train_tokens:,} training tokens "
+            f"{longest.shape.name} at {longest.budget:.3g} FLOPs would read the {data_tokens:,} training tokens "
             f"{longest.epochs:.1f} times, and repeated tokens teach less; choose smaller budgets, or accept it with "
             f"--most-epochs {math.ceil(longest.epochs)}"
         )
-    repeats = f"up to {longest.epochs:.1f} epochs: the fit can weigh repeated tokens with --data {train_tokens}"
-    return ScalePlan(tuple(planned), train_tokens, (repeats,) if longest.epochs > 1 else ())
-
-
-class ShapeLadder:
-    """Shapes of the recipe's model in its proportions, by their parameters: all but embeddings, with the head.
-
-    It ends a little beyond `largest`.
-    """
-
-    def __init__(self, job: Job, largest: float) -> None:
-        self.job = job
-        self._candidates: list[tuple[float, float, int, int]] = []  # log N, deviation of the ratio, width, layers
-        for width in range(WIDTH_UNIT, MOST_WIDTH + 1, WIDTH_UNIT):
-            counts = _parameters_by_layers(job, width)
-            for layers, parameters in counts.items():
-                self._candidates.append((math.log(parameters), abs(_log_ratio(job, width, layers)), width, layers))
-            if counts and min(counts.values()) > 2 * largest:
-                break
-
-    @property
-    def largest(self) -> float:
-        """log N of the largest shape."""
-        return max((each[0] for each in self._candidates), default=math.inf)
-
-    def nearest(self, targets: Sequence[float]) -> dict[float, ModelShape]:
-        """log N -> the nearest shape, each shape once. A log N that is far from every shape is left out."""
-        places: dict[float, tuple[int, int]] = {}
-        for target in targets:
-            taken = set(places.values())
-            free = [each for each in self._candidates if each[2:] not in taken and abs(each[0] - target) < FURTHEST]
-            if free:
-                _, _, width, layers = min(free, key=lambda each: abs(each[0] - target) + RATIO_WEIGHT * each[1])
-                places[target] = width, layers
-        return {target: self._shape(width, layers) for target, (width, layers) in places.items()}
-
-    def _shape(self, width: int, layers: int) -> ModelShape:
-        model = _model(self.job, width, layers)
-        assert model is not None
-        job = replace(self.job, spec=replace(self.job.spec, model=model))
-        return ModelShape(model, _by_part(self.job, model), job.step_flops())
+    return _branched(planned, job.spec.training) if job.spec.training.schedule == BRANCHING else planned
 
 
 def _log_ratio(job: Job, width: int, layers: int) -> float:
@@ -241,38 +192,58 @@ def _shapes_by_budget(job: Job, grid: SizeGrid) -> dict[float, list[ModelShape]]
     spacing = 2 * math.log(grid.spread) / (grid.sizes - 1)
     first = {budget: round(math.log(middle / grid.spread) / spacing) for budget, middle in grid.middles.items()}
     indices = range(min(first.values()), max(first.values()) + grid.sizes)
-    ladder = ShapeLadder(job, grid.spread * max(grid.middles.values()))
-    shapes = ladder.nearest([index * spacing for index in indices])
+    shapes = _nearest_shapes(job, [index * spacing for index in indices], grid.spread * max(grid.middles.values()))
     found = {}
     for budget, middle in grid.middles.items():
-        targets = [index * spacing for index in range(first[budget], first[budget] + grid.sizes)]
-        chosen = [shapes[target] for target in targets if target in shapes]
+        places = range(first[budget], first[budget] + grid.sizes)
+        chosen = [shapes[index * spacing] for index in places if index * spacing in shapes]
         if len(chosen) < LEAST_SIZES:
-            beyond = targets[-1] > ladder.largest + FURTHEST
-            remedy = "smaller budgets" if beyond else "larger budgets, a smaller vocabulary"
             raise SpecError(
                 f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / grid.spread:,.0f} to "
-                f"{middle * grid.spread:,.0f} parameters; choose {remedy}, or another --tokens-per-parameter"
+                f"{middle * grid.spread:,.0f} parameters; choose larger budgets, a smaller vocabulary, or another "
+                "--tokens-per-parameter"
             )
         found[budget] = sorted(chosen, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
     return found
 
 
-def _refuse_shares_of_steps(training: TrainingSpec) -> None:
-    """Runs that branch from a shorter run have its first steps, so that these must not depend on the number of steps."""
+def _nearest_shapes(job: Job, targets: Sequence[float], largest: float) -> dict[float, ModelShape]:
+    """log N -> the nearest shape, each shape once. A log N that is far from every shape is left out.
+
+    N counts all parameters but embeddings, with the head. Shapes a little beyond `largest` are tried too.
+    """
+    candidates: list[tuple[float, float, int, int]] = []  # log N, deviation of the ratio, width, layers
+    for width in range(WIDTH_UNIT, MOST_WIDTH + 1, WIDTH_UNIT):
+        counts = _parameters_by_layers(job, width)
+        for layers, parameters in counts.items():
+            candidates.append((math.log(parameters), abs(_log_ratio(job, width, layers)), width, layers))
+        if counts and min(counts.values()) > 2 * largest:
+            break
+    found: dict[float, ModelShape] = {}
+    for target in targets:
+        near = [each for each in candidates if abs(each[0] - target) < FURTHEST]
+        if near:
+            nearest = min(near, key=lambda each: abs(each[0] - target) + RATIO_WEIGHT * each[1])
+            candidates.remove(nearest)
+            model = _model(job, *nearest[2:])
+            assert model is not None
+            shaped = replace(job, spec=replace(job.spec, model=model))
+            found[target] = ModelShape(model, _by_part(job, model), shaped.step_flops())
+    return found
+
+
+def _branched(planned: Sequence[PlannedSize], training: TrainingSpec) -> list[PlannedSize]:
+    """The sizes with the step at which each run branches from the run of the same shape for the next smaller budget.
+
+    All runs of a shape have the warm-up of the shortest one. They have the same first steps, which must not depend on the
+    number of steps.
+    """
     for field in ("batch_warmup", "window_warmup", "tied_until"):
         if share := {**vars(training), **training.own}.get(field):
             raise SpecError(
                 f"training.{field}={share:g} is a share of the steps, but with training.schedule={BRANCHING!r} longer runs "
                 f"branch from shorter ones; choose training.{field}=0 or training.schedule=cosine"
             )
-
-
-def _branched(planned: Sequence[PlannedSize], decay: float) -> list[PlannedSize]:
-    """The sizes with the step at which each run branches from the run of the same shape for the next smaller budget.
-
-    All runs of a shape have the warm-up of the shortest one.
-    """
     found: list[PlannedSize] = []
     last: dict[str, int] = {}  # shape -> the place of its run for the next smaller budget
     for size in planned:
@@ -280,7 +251,7 @@ def _branched(planned: Sequence[PlannedSize], decay: float) -> list[PlannedSize]
         if name in last:
             smaller = found[last[name]]
             size = replace(size, warmup_steps=smaller.warmup_steps)
-            shared = smaller.warmup_steps + math.floor((1 - decay) * (smaller.steps - smaller.warmup_steps))
+            shared = smaller.warmup_steps + math.floor((1 - training.decay) * (smaller.steps - smaller.warmup_steps))
             found[last[name]] = replace(smaller, decay_step=shared)
         last[name] = len(found)
         found.append(replace(size, shared_steps=shared))

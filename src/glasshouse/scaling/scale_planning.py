@@ -48,9 +48,11 @@ def plan(
     with progress_bar.bar("choosing shapes", outer=True) as show, progress_bar.quiet():
         chosen = scale_plan.make_plan(job, grid, most_epochs)
         show(0.3, "timing the largest model")
-        runs, seconds, choice = _as_trained(chosen.sizes, range(seeds), job, show)
-    notes = (*job.notes, *chosen.notes, *choice)
-    study = ScaleStudy(tuple(words), metric, tuple(range(seeds)), chosen.train_tokens, runs, seconds, notes, path=folder)
+        runs, seconds, choice = _as_trained(chosen, range(seeds), job, show)
+    data_tokens, epochs = scale_plan.train_tokens(job), max(size.epochs for size in chosen)
+    repeats = f"up to {epochs:.1f} epochs: the fit can weigh repeated tokens with --data {data_tokens}"
+    notes = (*job.notes, *([repeats] if epochs > 1 else []), *choice)
+    study = ScaleStudy(tuple(words), metric, tuple(range(seeds)), data_tokens, runs, seconds, notes, path=folder)
     if rates == RECIPE:
         study = replace(study, notes=(*study.notes, scale_study.ONE_RATE))
     else:

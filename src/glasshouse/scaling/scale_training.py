@@ -126,4 +126,4 @@ def _forecast_from_below(study: ScaleStudy, budget: float, missed: float) -> Bud
     ]
     tokens = scale_study.different_tokens(study)
     fit = fit_laws(scale_study.measured(study, below=budget), different_tokens=tokens)
-    return budget_forecast.make(fit, budget, sizes, tokens, missed)
+    return budget_forecast.make(fit, budget, sizes, missed)

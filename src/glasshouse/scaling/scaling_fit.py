@@ -12,11 +12,11 @@ import numpy as np
 from glasshouse.scaling import isoflop_law, parametric_law
 from glasshouse.scaling.isoflop_law import IsoFLOPFit, PowerLaw
 from glasshouse.scaling.measurements import LEAST_FLOPS, MOST_FLOPS, FewSizes, MeasuredLosses
-from glasshouse.scaling.parametric_law import ParametricFit
-from glasshouse.scaling.regression import Array, LawEstimate, Values, estimate
+from glasshouse.scaling.parametric_law import PARAMETRIC, REPEATED, ParametricFit
+from glasshouse.scaling.regression import Array, LawEstimate, estimate
 from glasshouse.specs.errors import DataError
 
-ISOFLOP, PARAMETRIC, REPEATED, ENVELOPE = LAWS = ("IsoFLOP", "parametric", "parametric, repeated data", "envelope")
+ISOFLOP, ENVELOPE = "IsoFLOP", "envelope"
 RESAMPLES = 1000
 # An interval of the exponent that is wider than this says little. A floor below this share of the lowest loss is none.
 WIDE, NO_FLOOR = 0.5, 0.01
@@ -26,37 +26,46 @@ Fit = TypeVar("Fit")
 
 
 class LawFit(Protocol):
-    """A fitted law of the best size. Every quantity is a value and its resamples."""
+    """A fitted law of the best size. Every quantity has the value of the fit first, and then those of the resamples."""
 
     @property
     def freedom(self) -> int: ...
     @property
-    def size_exponent(self) -> Values: ...
-    def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Values, Values, Values | None]:
+    def fits(self) -> bool:
+        """Whether the law is near the measured losses. Only a parametric law can tell how far it is from them."""
+
+    @property
+    def exponents(self) -> Array:
+        """The exponent of C in the best N."""
+
+    def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Array, Array, Array | None]:
         """The best N and D for a budget and its N D, and the loss that they reach, if the law knows it."""
 
 
 @dataclass(frozen=True)
 class LawPrediction:
-    """What a law says about a budget: the best N and D, and the loss that they reach, if the law knows it."""
+    """What a law says about a budget: the best N and D, and the loss that they reach, if the law knows it.
+
+    fits: whether the law is near the measured losses.
+    """
 
     law: str
     parameters: LawEstimate
     tokens: LawEstimate
     loss: LawEstimate | None
+    fits: bool
 
 
 @dataclass(frozen=True)
 class ScalingFit:
     """The laws that the measurements allow, and notes: what is missing and where the data are too thin.
 
-    compared: the measurements that the IsoFLOP and parametric laws were fitted to, with the budget of each.
-    flops_factor: C / (N D), the same for all. different_tokens: how many tokens the data have, if that was given.
+    compared: the measurements that the IsoFLOP and parametric laws were fitted to. flops_factor: C / (N D), the same for
+    all. different_tokens: how many tokens the data have, if that was given.
     """
 
     measurements: MeasuredLosses
     compared: MeasuredLosses
-    budgets: Array
     flops_factor: float
     isoflop: IsoFLOPFit | None
     parametric: ParametricFit | None
@@ -71,23 +80,18 @@ class ScalingFit:
 
     @property
     def laws(self) -> dict[str, LawFit]:
-        found = zip(LAWS, (self.isoflop, self.parametric, self.repeated, self.envelope), strict=True)
-        return {name: law for name, law in found if law is not None}
+        found = {ISOFLOP: self.isoflop, PARAMETRIC: self.parametric, REPEATED: self.repeated, ENVELOPE: self.envelope}
+        return {name: law for name, law in found.items() if law is not None}
 
     @property
-    def best_parametric(self) -> tuple[str, ParametricFit] | None:
-        """The parametric law that the data prefer, with its name."""
-        found = [(name, fit) for name, fit in ((PARAMETRIC, self.parametric), (REPEATED, self.repeated)) if fit is not None]
-        return min(found, key=lambda each: each[1].information, default=None)
-
-    def fits(self, law: str) -> bool:
-        """Whether a law is near the measured losses. Only a parametric law can tell how far it is from them."""
-        found = {PARAMETRIC: self.parametric, REPEATED: self.repeated}.get(law)
-        return found is None or found.fits
+    def best_parametric(self) -> ParametricFit | None:
+        """The parametric law that the data prefer."""
+        found = [law for law in (self.parametric, self.repeated) if law is not None]
+        return min(found, key=lambda law: law.information, default=None)
 
     def size_exponents(self) -> dict[str, LawEstimate]:
         """Law -> the exponent of C in the best N."""
-        return {name: estimate(*law.size_exponent, law.freedom) for name, law in self.laws.items()}
+        return {name: estimate(law.exponents, law.freedom) for name, law in self.laws.items()}
 
     @np.errstate(divide="ignore", invalid="ignore")
     def predict(self, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
@@ -96,8 +100,9 @@ class ScalingFit:
         found = []
         for name, law in self.laws.items():
             sizes, tokens, losses = law.best(budget, budget / self.flops_factor, different_tokens)
-            expected = None if losses is None else estimate(*losses, law.freedom)
-            found.append(LawPrediction(name, estimate(*sizes, law.freedom), estimate(*tokens, law.freedom), expected))
+            loss = None if losses is None else estimate(losses, law.freedom)
+            best = estimate(sizes, law.freedom), estimate(tokens, law.freedom)
+            found.append(LawPrediction(name, *best, loss, law.fits))
         return found
 
 
@@ -132,14 +137,11 @@ def fit_laws(
         check_budget(budget)
     if budgets is None and measurements.curves:
         raise DataError("training curves have no budgets of their own; name them, such as --budgets 8e10,1.6e11,3.2e11")
-    compared, of_budgets = measurements, np.full(len(measurements), np.nan)
-    if budgets is None and measurements.budgets is not None:
-        of_budgets = measurements.budgets
-        chosen = sorted(set(of_budgets.tolist()))
-    else:
+    compared = measurements
+    if budgets is not None or not len(measurements.budgets):
         chosen = list(budgets) if budgets is not None else measurements.found_budgets()
-        if chosen:
-            compared, of_budgets = measurements.at_budgets(chosen)
+        compared = measurements.at_budgets(chosen) if chosen else measurements
+    whole = compared if measurements.curves else measurements
     errors: list[DataError] = []
 
     def tried(fit: Callable[[], Fit]) -> Fit | None:
@@ -149,65 +151,41 @@ def fit_laws(
             errors.append(error)
             return None
 
-    def fit_isoflop() -> IsoFLOPFit:
-        if not chosen:
-            raise DataError(
-                "no three runs have the same compute, so that there are no IsoFLOP curves; measure several sizes at each "
-                "budget"
-            )
-        columns = compared.parameters, compared.tokens, compared.losses, of_budgets, compared.runs
-        return isoflop_law.fit(*columns, resamples, seed)
-
-    isoflop = tried(fit_isoflop)
+    isoflop = tried(lambda: isoflop_law.fit(compared, resamples, seed))
     progress(0.1)
-    whole = compared if measurements.curves else measurements
-    columns = (whole.parameters, whole.tokens, whole.losses, whole.runs, resamples, seed)
-    parametric = tried(lambda: parametric_law.fit(*columns))
+    parametric = tried(lambda: parametric_law.fit(whole, resamples, seed))
+    progress(0.5)
     repeated = envelope = None
-    if parametric is not None:
-        progress(0.5)
-        if different_tokens is not None and (whole.tokens > different_tokens).any():
-            repeated = tried(lambda: parametric_law.fit(*columns, np.full(len(whole), float(different_tokens))))
+    if parametric is not None and different_tokens is not None and (whole.tokens > different_tokens).any():
+        repeated = tried(lambda: parametric_law.fit(whole, resamples, seed, different_tokens))
     if measurements.curves:
         envelope = tried(lambda: isoflop_law.fit_envelope(measurements, resamples, seed))
     if isoflop is None and parametric is None and envelope is None:
         raise next((error for error in errors if isinstance(error, FewSizes)), errors[0])
     factors = whole.flops / (whole.parameters * whole.tokens)
-    result = ScalingFit(
-        measurements,
-        compared,
-        of_budgets,
-        float(np.exp(np.log(factors).mean())),
-        isoflop,
-        parametric,
-        repeated,
-        envelope,
-        (),
-        different_tokens,
-    )
-    return replace(result, notes=(*map(str, errors), *_thin(result, factors)))
+    factor = float(np.exp(np.log(factors).mean()))
+    found = ScalingFit(measurements, compared, factor, isoflop, parametric, repeated, envelope, (), different_tokens)
+    return replace(found, notes=(*map(str, errors), *_thin(found, factors)))
 
 
 def _thin(fit: ScalingFit, factors: Array) -> Iterator[str]:
     """Where the data are too thin, and what would help."""
     if fit.isoflop is not None:
-        for budget in isoflop_law.few_sizes(fit.compared.parameters, fit.budgets):
+        for budget in isoflop_law.few_sizes(fit.compared):
             yield f"at {budget:.3g} FLOPs there are fewer than {isoflop_law.LEAST_SIZES} sizes, and the budget is left out"
         for parabola in fit.isoflop.parabolas:
             if not parabola.inside:
                 yield f"at {parabola.budget:.3g} FLOPs the minimum lies beyond the sizes; the budget is left out; add sizes"
             elif not parabola.usable:
-                share = f"{parabola.share_with_minimum:.0%}"
                 yield (
-                    f"at {parabola.budget:.3g} FLOPs only {share} of the resamples have a minimum, and the budget is left "
-                    "out; add sizes or seeds"
+                    f"at {parabola.budget:.3g} FLOPs only {parabola.share_with_minimum:.0%} of the resamples have a "
+                    "minimum, and the budget is left out; add sizes or seeds"
                 )
     wide = [law for law, exponent in fit.size_exponents().items() if not exponent.high - exponent.low < WIDE]
     if wide:
         yield f"the interval of the exponent is wide ({', '.join(wide)}); add budgets further apart, sizes and seeds"
-    preferred = fit.best_parametric
-    if preferred is not None:
-        name, found = preferred
+    if (found := fit.best_parametric) is not None:
+        name = found.name
         if not found.fits:
             yield f"{name}: it deviates from the measured losses by {found.deviation:.0%}; this law does not fit these data"
         if found.law.floor < NO_FLOOR * fit.compared.losses.min():

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.results.scaling import ForecastCurve, Frontier, IsoFLOPCurve, ScalingContent, ScalingTable
+from glasshouse.results.scaling import ForecastCurve, Frontier, IsoFLOPCurve, Place, ScalingContent, ScalingTable
 from glasshouse.scaling.budget_forecast import ForecastOutcome
-from glasshouse.scaling.parametric_law import ParametricFit
-from glasshouse.scaling.regression import LawEstimate, estimate
-from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, REPEATED, LawPrediction, ScalingFit
+from glasshouse.scaling.isoflop_law import IsoFLOPFit
+from glasshouse.scaling.measurements import MeasuredLosses
+from glasshouse.scaling.parametric_law import REPEATED, ParametricFit, ParametricLaw
+from glasshouse.scaling.regression import Array, LawEstimate, estimate
+from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, LawPrediction, ScalingFit
 
 # Points of a drawn line, lines of equal loss, and measured losses that are drawn at most.
 POINTS, CONTOURS, MOST_MEASURED = 60, 5, 400
@@ -42,11 +44,10 @@ def leading(fit: ScalingFit, predictions: Sequence[LawPrediction]) -> LawPredict
     A law that does not fit answers only if there is no other.
     """
     preferred = fit.best_parametric
-    prefers_repetition = preferred is not None and preferred[0] == REPEATED and preferred[1].fits
-    repeated = [each for each in predictions if each.law == REPEATED and prefers_repetition]
-    if repeated and fit.different_tokens:
-        return repeated[0]
-    return next((each for each in predictions if fit.fits(each.law)), predictions[0])
+    fitting = [each for each in predictions if each.fits]
+    if preferred is not None and preferred.name == REPEATED and fit.different_tokens:
+        fitting.sort(key=lambda each: each.law != REPEATED)
+    return next(iter(fitting), predictions[0])
 
 
 def answer(
@@ -56,13 +57,13 @@ def answer(
     first = leading(fit, predictions)
     size, tokens = count_interval(first.parameters), count_interval(first.tokens)
     of = f" of {formatting.count(different_tokens)} different ones" if first.law == REPEATED and different_tokens else ""
-    other = next((each for each in predictions if each.loss is not None and fit.fits(each.law)), None)
-    if first.loss is not None:
-        law = f"{first.law}, which expects a loss of {number_interval(first.loss)}."
-    elif other is not None and other.loss is not None:
-        law = f"{first.law}. The law {other.law} expects a loss of {number_interval(other.loss)}."
-    else:
-        law = f"{first.law}."
+    expecting = next(
+        (each for each in (first, *predictions) if each.loss is not None and (each is first or each.fits)), None
+    )
+    law = f"{first.law}."
+    if expecting is not None and expecting.loss is not None:
+        which = ", which" if expecting is first else f". The law {expecting.law}"
+        law = f"{first.law}{which} expects a loss of {number_interval(expecting.loss)}."
     return (
         f"For {budget:.3g} FLOPs, {reach(fit, budget)}, train a model of {size} parameters on {tokens} tokens{of}, by the "
         f"law {law} In brackets: 95 % intervals."
@@ -83,29 +84,19 @@ def counting_table(fits: Mapping[tuple[str, str], ScalingFit]) -> ScalingTable:
     return ScalingTable("The exponent, by how parameters and FLOPs are counted", ("parameters", "FLOPs", *laws), rows)
 
 
-def coefficient_table(fit: ScalingFit) -> ScalingTable | None:
-    """The coefficients of the parametric law that the data prefer."""
-    preferred = fit.best_parametric
-    if preferred is None:
-        return None
-    name, found = preferred
-    laws = found.law, found.resampled
+def coefficient_table(law: ParametricFit) -> ScalingTable:
+    """The coefficients of a parametric law."""
+    symbols = ("E, the loss that remains", "A", "B", "a", "b", "R, repetitions")
     rows = [
-        (symbol, number_interval(estimate(getattr(laws[0], field), getattr(laws[1], field), found.freedom)))
-        for symbol, field in (
-            ("E, the loss that remains", "floor"),
-            ("A", "parameter_scale"),
-            ("B", "token_scale"),
-            ("a", "parameter_exponent"),
-            ("b", "token_exponent"),
-            *([("R, repetitions", "repetitions")] if laws[0].repetitions is not None else []),
-        )
+        (symbol, number_interval(estimate(values, law.freedom)))
+        for symbol, values in zip(symbols, vars(law.laws).values(), strict=True)
+        if values is not None
     ]
     return ScalingTable(
-        f"Coefficients of the law {name}",
+        f"Coefficients of the law {law.name}",
         ("coefficient", "value"),
         rows,
-        f"L = E + A / N^a + B / D^b. The root mean square of the deviations is {found.deviation:.2%} of the loss.",
+        f"L = E + A / N^a + B / D^b. The root mean square of the deviations is {law.deviation:.2%} of the loss.",
     )
 
 
@@ -113,7 +104,7 @@ def prediction_table(fit: ScalingFit, budget: float, predictions: Sequence[LawPr
     """What each law says about a budget."""
     rows = [
         (
-            each.law if fit.fits(each.law) else f"{each.law} (does not fit)",
+            each.law if each.fits else f"{each.law} (does not fit)",
             count_interval(each.parameters),
             count_interval(each.tokens),
             "–" if each.loss is None else number_interval(each.loss),
@@ -139,11 +130,10 @@ def forecast_answer(outcome: ForecastOutcome) -> str:
 
 def forecast_table(fit: ScalingFit, outcome: ForecastOutcome) -> ScalingTable:
     """The predicted and the measured loss of each size at the largest budget, and the best N by its own IsoFLOP curve."""
-    parabolas = fit.isoflop.parabolas if fit.isoflop is not None else ()
-    minimum = next((each for each in parabolas if each.budget == outcome.forecast.budget and each.usable), None)
     best = None
-    if minimum is not None and fit.isoflop is not None:
-        best = estimate(np.exp(minimum.log_best), np.exp(minimum.minima), fit.isoflop.freedom)
+    if fit.isoflop is not None:
+        at_budget = [each for each in fit.isoflop.usable if each.budget == outcome.forecast.budget]
+        best = next((estimate(np.exp(each.minima), fit.isoflop.freedom) for each in at_budget), None)
     rows = [
         (
             size.name,
@@ -182,8 +172,8 @@ def content(
     if budget is not None:
         answers.insert(0, answer(fit, budget, predictions, different_tokens))
         tables.insert(0, prediction_table(fit, budget, predictions))
-    if (coefficients := coefficient_table(fit)) is not None:
-        tables.append(coefficients)
+    if (preferred := fit.best_parametric) is not None:
+        tables.append(coefficient_table(preferred))
     if forecast is not None:
         answers.append(forecast_answer(forecast))
         if forecast.rows:
@@ -196,8 +186,7 @@ def content(
         f"{formatting.count(measured.parameters.max())} parameters, {measured.flops.min():.2g} to "
         f"{measured.flops.max():.2g} FLOPs."
     )
-    preferred = fit.best_parametric
-    compared, curves = fit.compared, _curves(fit)
+    compared, curves = fit.compared, [] if fit.isoflop is None else _curves(fit.isoflop)
     return ScalingContent(
         title,
         subtitle,
@@ -205,12 +194,16 @@ def content(
         fit.notes,
         curves,
         _frontiers(fit, budget, curves),
-        [] if preferred is None else _contours(fit, preferred[1]),
-        list(zip(compared.parameters.tolist(), compared.tokens.tolist(), strict=True))[:MOST_MEASURED],
-        [] if preferred is None else _fitted(fit, preferred[1]),
+        [] if preferred is None else _contours(preferred.law, compared),
+        _places(compared.parameters, compared.tokens)[:MOST_MEASURED],
+        [] if preferred is None else _fitted(fit, preferred),
         tables,
         None if forecast is None or not forecast.rows else _forecast_curve(forecast),
     )
+
+
+def _places(x: Array, y: Array) -> list[Place]:
+    return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
 def _forecast_curve(outcome: ForecastOutcome) -> ForecastCurve:
@@ -222,21 +215,18 @@ def _forecast_curve(outcome: ForecastOutcome) -> ForecastCurve:
     )
 
 
-def _curves(fit: ScalingFit) -> list[IsoFLOPCurve]:
-    if fit.isoflop is None:
-        return []
+def _curves(isoflop: IsoFLOPFit) -> list[IsoFLOPCurve]:
     found = []
-    for parabola in fit.isoflop.parabolas:
+    for parabola in isoflop.parabolas:
         x = np.linspace(parabola.log_parameters.min(), parabola.log_parameters.max(), POINTS)
-        best = parabola.log_best
-        interval = estimate(best, parabola.minima, fit.isoflop.freedom)
+        best = estimate(parabola.minima, isoflop.freedom)
         found.append(
             IsoFLOPCurve(
                 f"{parabola.budget:.3g}",
-                list(zip(np.exp(parabola.log_parameters).tolist(), parabola.losses.tolist(), strict=True)),
-                list(zip(np.exp(x).tolist(), parabola.loss(x).tolist(), strict=True)),
-                (float(np.exp(best)), float(parabola.loss(np.array(best)))) if np.isfinite(best) else None,
-                (float(np.exp(interval.low)), float(np.exp(interval.high))),
+                _places(np.exp(parabola.log_parameters), parabola.losses),
+                _places(np.exp(x), parabola.loss(x)),
+                (float(np.exp(best.value)), float(parabola.loss(np.array(best.value)))) if np.isfinite(best.value) else None,
+                (float(np.exp(best.low)), float(np.exp(best.high))),
                 parabola.usable,
             )
         )
@@ -245,44 +235,37 @@ def _curves(fit: ScalingFit) -> list[IsoFLOPCurve]:
 
 def _frontiers(fit: ScalingFit, budget: float | None, curves: Sequence[IsoFLOPCurve]) -> list[Frontier]:
     """The laws of the size over compute, from the smallest measured budget to the asked one."""
-    low = float(np.nanmin(fit.budgets)) if np.isfinite(fit.budgets).any() else float(fit.measurements.flops.min())
+    low = float((fit.compared.budgets if len(fit.compared.budgets) else fit.measurements.flops).min())
     grid = np.geomspace(low, max(fit.largest_budget, budget or 0.0), POINTS).tolist()
     sizes = [{each.law: each.parameters for each in fit.predict(compute)} for compute in grid]
-    found = []
-    for law in fit.laws:
-        if law == ENVELOPE:
-            continue
-        parabolas = fit.isoflop.parabolas if law == ISOFLOP and fit.isoflop is not None else ()
-        used = [(parabola, curve) for parabola, curve in zip(parabolas, curves, strict=False) if curve.used]
-        found.append(
-            Frontier(
-                law,
-                [(compute, by_law[law].value) for compute, by_law in zip(grid, sizes, strict=True)],
-                [(compute, by_law[law].low, by_law[law].high) for compute, by_law in zip(grid, sizes, strict=True)],
-                [(parabola.budget, float(np.exp(parabola.log_best))) for parabola, _ in used],
-                [curve.interval for _, curve in used],
-            )
+    minima = [] if fit.isoflop is None else [(each.budget, float(np.exp(each.log_best))) for each in fit.isoflop.usable]
+    intervals = [curve.interval for curve in curves if curve.used]
+    return [
+        Frontier(
+            law,
+            [(compute, by_law[law].value) for compute, by_law in zip(grid, sizes, strict=True)],
+            [(compute, by_law[law].low, by_law[law].high) for compute, by_law in zip(grid, sizes, strict=True)],
+            *((minima, intervals) if law == ISOFLOP else ()),
         )
-    return found
+        for law in fit.laws
+        if law != ENVELOPE
+    ]
 
 
-def _contours(fit: ScalingFit, found: ParametricFit) -> list[tuple[str, list[tuple[float, float]]]]:
+def _contours(law: ParametricLaw, compared: MeasuredLosses) -> list[tuple[str, list[Place]]]:
     """Lines of equal loss within the measured range of N and D, as if no token were repeated."""
-    law, compared = found.law, fit.compared
     parameters = np.exp(np.linspace(np.log(compared.parameters.min()), np.log(compared.parameters.max()), POINTS))
-    tokens = compared.tokens.min(), compared.tokens.max()
     lines = []
     for level in np.quantile(compared.losses, np.linspace(0.1, 0.9, CONTOURS)):
         rest = level - law.floor - law.parameter_scale * parameters**-law.parameter_exponent
         with np.errstate(invalid="ignore", divide="ignore"):
             needed = (law.token_scale / rest) ** (1 / law.token_exponent)
-        inside = (rest > 0) & (needed >= tokens[0]) & (needed <= tokens[1])
+        inside = (rest > 0) & (needed >= compared.tokens.min()) & (needed <= compared.tokens.max())
         if inside.sum() > 1:
-            lines.append((f"{level:.3g}", list(zip(parameters[inside].tolist(), needed[inside].tolist(), strict=True))))
+            lines.append((f"{level:.3g}", _places(parameters[inside], needed[inside])))
     return lines
 
 
-def _fitted(fit: ScalingFit, found: ParametricFit) -> list[tuple[float, float]]:
+def _fitted(fit: ScalingFit, law: ParametricFit) -> list[Place]:
     measured = (fit.compared if fit.measurements.curves else fit.measurements).losses
-    predicted = np.exp(np.log(measured) - found.residuals)
-    return list(zip(measured.tolist(), predicted.tolist(), strict=True))[:MOST_MEASURED]
+    return _places(measured, np.exp(np.log(measured) - law.residuals))[:MOST_MEASURED]

@@ -8,7 +8,7 @@ import numpy as np
 
 from glasshouse.results.scaling import LossCurve, MultiplierCurve, ScalingTable, TransferContent
 from glasshouse.scaling.loss_frontier import MethodFrontier
-from glasshouse.scaling.recipe_transfer import MethodTransfer, RecipeTransfer, ratio_interval
+from glasshouse.scaling.recipe_transfer import RecipeTransfer, ratio_interval
 from glasshouse.scaling.regression import estimate
 
 BandPlace = tuple[float, float, float]  # x, low and high
@@ -41,7 +41,7 @@ def multiplier_table(found: RecipeTransfer) -> ScalingTable:
         "k at the largest": [ratio_interval(each.high.ratio) for each in found.methods],
         "k grows by the factor": [ratio_interval(each.growth) for each in found.methods],
         "for each tenfold C": [ratio_interval(each.per_tenfold) for each in found.methods],
-        f"{found.a} is extrapolated": [_extrapolation(each) for each in found.methods],
+        f"{found.a} is extrapolated to": [each.beyond or "no" for each in found.methods],
     }
     return ScalingTable(
         "Compute multiplier k",
@@ -49,15 +49,6 @@ def multiplier_table(found: RecipeTransfer) -> ScalingTable:
         [(name, *values) for name, values in cells.items()],
         f"{found.a} needs k times the compute C for the loss that {found.b} reaches with C. In brackets: 95 % intervals.",
     )
-
-
-def _extrapolation(found: MethodTransfer) -> str:
-    factor = found.extrapolation
-    if factor == 1:
-        return "no"
-    if math.isinf(factor):
-        return "never reaches the loss"
-    return f"to {factor:.2g} times its largest C" if factor > 1 else f"to 1/{1 / factor:.2g} of its smallest C"
 
 
 def _loss_curves(found: RecipeTransfer) -> list[LossCurve]:
@@ -77,16 +68,16 @@ def _loss_curve(name: str, recipe: int, curve: MethodFrontier, further: bool) ->
     line = [(float(compute), float(loss)) for compute, loss in zip(grid, losses[0], strict=True)]
     if further:
         return LossCurve(f"{name}, {curve.method}", recipe, True, line)
-    values = [estimate(column[0], column[1:], curve.freedom) for column in losses.T]
-    ends = [estimate(loss, rows, curve.freedom) for _, loss, rows in curve.points]
+    values = [estimate(column, curve.freedom) for column in losses.T]
+    points = [(compute, estimate(rows, curve.freedom)) for compute, rows in curve.points]
     return LossCurve(
         f"{name}, {curve.method}",
         recipe,
         False,
         line,
         [(float(compute), value.low, value.high) for compute, value in zip(grid, values, strict=True)],
-        [(compute, loss) for compute, loss, _ in curve.points],
-        [(value.low, value.high) for value in ends],
+        [(compute, loss.value) for compute, loss in points],
+        [(loss.low, loss.high) for _, loss in points],
     )
 
 

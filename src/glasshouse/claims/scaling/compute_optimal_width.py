@@ -14,6 +14,7 @@ from glasshouse.claims.scaling.equal_compute import MARGIN, SOURCE, arm_name
 from glasshouse.claims.translation import course_translator
 from glasshouse.scaling import compute_optimal, isoflop_law
 from glasshouse.scaling.isoflop_law import Parabola
+from glasshouse.scaling.measurements import MeasuredLosses
 
 STUDY = "equal-compute"
 # In log N they reach about equally far to both sides of the given size, so that noise favours neither side.
@@ -154,10 +155,11 @@ def fit_parabolas(losses: Mapping[int, Series]) -> dict[int, Parabola]:
     widths = sorted(losses)
     sizes = np.array([equal_compute.parameters(width) for width in widths], dtype=float)
     tokens = np.array([equal_compute.tokens_for(width, BUDGET) for width in widths])
+    budgets, runs = np.full(len(widths), BUDGET), np.arange(len(widths))
     seeds = sorted(set.intersection(*(set(losses[width].values) for width in widths)))
     rows = {seed: np.array([losses[width].values[seed] for width in widths]) for seed in seeds}
     return {
-        seed: isoflop_law.fit_parabola(BUDGET, sizes, tokens, row, np.arange(len(widths)))
+        seed: isoflop_law.fit_parabola(MeasuredLosses(sizes, tokens, budgets, row, runs, budgets), BUDGET)
         for seed, row in rows.items()
         if np.isfinite(row).all()
     }

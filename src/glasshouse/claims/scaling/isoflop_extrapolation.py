@@ -12,6 +12,7 @@ from glasshouse.claims.scaling import equal_compute
 from glasshouse.claims.scaling.equal_compute import SOURCE, TOKENS, arm_name, parameters
 from glasshouse.scaling import isoflop_law
 from glasshouse.scaling.isoflop_law import IsoFLOPFit
+from glasshouse.scaling.measurements import MeasuredLosses
 from glasshouse.specs.errors import DataError
 
 # Name of a budget -> FLOPs.
@@ -173,10 +174,14 @@ def fit_seeds(losses: Mapping[str, Series], seeds: Sequence[int]) -> dict[str, f
     ]
     sizes, tokens, values, compute = np.array(rows, dtype=float).reshape(-1, 4).T
     try:
-        law = isoflop_law.fit(sizes, tokens, values, compute, np.arange(len(rows)), RESAMPLES)
+        law = isoflop_law.fit(MeasuredLosses(sizes, tokens, compute, values, np.arange(len(rows)), compute), RESAMPLES)
     except DataError:
         return {"exponent": math.nan, "size": math.nan}
-    return {"exponent": law.sizes.exponent, "size": math.log10(law.sizes.at(TARGET)[0]), **describe_parabolas(law)}
+    return {
+        "exponent": float(law.sizes.exponents[0]),
+        "size": math.log10(law.sizes.at(TARGET)[0]),
+        **describe_parabolas(law),
+    }
 
 
 def describe_parabolas(law: IsoFLOPFit) -> dict[str, float]:
