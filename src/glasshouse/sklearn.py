@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -277,20 +278,17 @@ def _create(parent: Path, stem: str, spec: Spec, texts: list[str], labels: list[
     """Create a run folder that contains its rows, under the first free name of `stem`, `stem-2`, ..."""
     facts = {"format": run_folder.FORMAT, "glasshouse": __version__, "recipe": stem, "created": time.time(), "status": "new"}
     rows = [json.dumps({"label": label, "text": text}) for label, text in zip(labels, texts, strict=True)]
-    attempt = 1
-    while True:
-        path = parent / (stem if attempt == 1 else f"{stem}-{attempt}")
-        if not path.exists():
-            with_rows = replace(spec, data=replace(spec.data, files=(str(path / ROWS_FILE),)))
-            try:
-                with atomic_files.folder(path) as temporary:
-                    atomic_files.write_text(temporary / ROWS_FILE, "\n".join(rows) + "\n")
-                    atomic_files.write_text(temporary / "spec.toml", spec_files.to_toml(with_rows))
-                    atomic_files.write_json(temporary / "run.json", facts)
-                return RunFolder(path)
-            except FileExistsError:
-                pass
-        attempt += 1
+    for name in run_folder.numbered_names(stem):
+        path = parent / name
+        if path.exists():
+            continue
+        with_rows = replace(spec, data=replace(spec.data, files=(str(path / ROWS_FILE),)))
+        with suppress(FileExistsError), atomic_files.folder(path) as temporary:
+            atomic_files.write_text(temporary / ROWS_FILE, "\n".join(rows) + "\n")
+            atomic_files.write_text(temporary / "spec.toml", spec_files.to_toml(with_rows))
+            atomic_files.write_json(temporary / "run.json", facts)
+            return RunFolder(path)
+    raise AssertionError
 
 
 def _packed(run: Run) -> dict[str, Any]:

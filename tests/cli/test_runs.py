@@ -29,7 +29,8 @@ def three(run: Path) -> Path:
     outcome = json.loads((run / "run.json").read_text())["outcome"]
     change_facts(wide, outcome={**outcome, "validation": {**outcome["validation"], "loss": 1.0}}, created=0)
     shutil.copytree(run, run.parent / "damaged")
-    (run.parent / "damaged" / "run.json").write_text("{")
+    for file in ("run.json", "spec.toml"):
+        (run.parent / "damaged" / file).write_text("{")
     return run.parent
 
 

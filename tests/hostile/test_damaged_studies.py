@@ -11,7 +11,7 @@ import pytest
 import glasshouse
 from glasshouse.pages import plain_verdict
 from glasshouse.pages.plain_verdict import PlainMetric
-from glasshouse.records import run_list
+from glasshouse.records import run_entries
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import scale_study
 from glasshouse.specs.errors import GlasshouseError, RunError
@@ -175,7 +175,7 @@ def test_a_folder_in_place_of_a_file_of_a_run_is_damage(norms, monkeypatch, file
     monkeypatch.setenv("GLASSHOUSE_RUNS", str(norms / "rms"))
     (norms / "rms" / "seed-1" / file).unlink(missing_ok=True)
     (norms / "rms" / "seed-1" / file).mkdir()
-    damaged = {run.name: run.error for run in glasshouse.runs_overview() if run.status == run_list.DAMAGED}
+    damaged = {run.name: run.error for run in glasshouse.runs_overview() if run.status == run_entries.DAMAGED}
     assert list(damaged) == ["seed-1"]
     assert file in damaged["seed-1"]
     assert RunFolder(norms / "rms" / "seed-0").damage() == []

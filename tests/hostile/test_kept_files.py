@@ -22,7 +22,7 @@ from glasshouse.launching.job_folder import JobFolder
 from glasshouse.llms.answer_grid import ANSWERS, DESIGN, GridAnswer
 from glasshouse.llms.answer_journal import AnswerJournal, refuse_other
 from glasshouse.llms.debate import DebateJournal
-from glasshouse.records import atomic_files, checkpoint, kept_json, metric_log, run_entries, run_folder, run_list
+from glasshouse.records import atomic_files, checkpoint, kept_json, metric_log, run_folder
 from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.results.claim import SUPERIORITY, Measured, Part, Quantity, Registration, Series
@@ -105,8 +105,7 @@ def _make_trial(folder: Path) -> None:
 
 def _open_run(folder: Path) -> None:
     run = RunFolder(folder / "runs" / "tiny")
-    run_list.overview(run)
-    run_entries.RunEntryReader().read(run.path)
+    RunEntryReader().read(run.path)
     RunEntryReader().curves(run.path)
     run.siblings()
     run.status()
@@ -279,10 +278,11 @@ def test_half_of_a_surrogate_pair_is_kept_as_it_is(own):
 @pytest.mark.parametrize(
     "values", [{"best": {"value": 1.0}}, {"seconds": "x", "best": {}}, {"seconds": 1.0, "best": {"step": [1]}}, 3]
 )
-def test_altered_values_of_a_checkpoint_without_digest_fall_back(own, values):
+def test_altered_values_of_a_checkpoint_with_the_right_digest_fall_back(own, values):
     state = own / "runs" / "tiny" / "checkpoints" / "step-00000012" / "state.json"
-    table = {key: value for key, value in json.loads(state.read_text()).items() if key != "digest"}
-    state.write_text(json.dumps({**table, "values": values}))
+    table = {**json.loads(state.read_text()), "values": values}
+    del table["digest"]
+    state.write_text(json.dumps({**table, "digest": checkpoint._digest(table)}))
     said: list[str] = []
     found = checkpoint.newest(state.parent.parent, said.append)
     assert found is not None

@@ -60,9 +60,9 @@ def test_a_damaged_checkpoint_is_reported_and_an_earlier_one_is_used(tmp_path, k
 
 
 def test_the_best_checkpoint_is_the_one_that_the_newest_names(tmp_path):
-    """Checkpoints of every format name the step of the best evaluation."""
+    """Checkpoints name the step of the best evaluation."""
     save(tmp_path, 1)
-    checkpoint.save(tmp_path, Checkpoint(2, {"model": {}}, {"best": {"step": 1, "value": 0.25}}))
+    checkpoint.save(tmp_path, Checkpoint(2, {"model": {}}, {"best": {"step": 1, "metric": "loss", "value": 0.25}}))
     best = checkpoint.best(tmp_path, pytest.fail)
     assert best is not None
     assert best.step == 1

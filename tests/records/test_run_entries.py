@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from glasshouse.records import metric_log, run_entries
-from glasshouse.records.run_entries import RunEntryReader
-from glasshouse.records.run_list import DAMAGED
+from glasshouse.records.run_entries import DAMAGED, RunEntryReader
 from glasshouse.records.status import Status
 
 from .example_folders import make_run

@@ -93,14 +93,6 @@ def test_ranges() -> None:
     assert arms.parse_values("data.files", "../1..2,../b.txt") == ("../1..2", "../b.txt")
 
 
-def test_names_that_differ_in_the_spelling_of_a_number_are_the_same() -> None:
-    names = ("learning_rate=0.001, weight_decay=0.1", "learning_rate=1e-3, weight_decay=1e-1", "rate=-250", "rate=-2.5e2")
-    one, same, two, alike = map(arms.without_spelling, names)
-    assert (one, two) == (same, alike)
-    assert arms.without_spelling("0.001") != arms.without_spelling("0.002")
-    assert arms.without_spelling("gpt-2, files=[a-1.txt,2b]") == "gpt-2, files=[a-1.txt,2b]"
-
-
 @rules(max_examples=200)
 @given(text=st.text('0123456789.,:eE+-[]"loginab ', max_size=20), field=st.sampled_from(["model.layers", "model.position"]))
 def test_any_text_is_read_or_refused(text: str, field: str) -> None:

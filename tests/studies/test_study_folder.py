@@ -40,7 +40,7 @@ def test_a_design_is_read_as_it_was_written(
         notes=("one", "two"),
         finished=finished,
         replicas="off",
-        registration=StudyRegistration(1.7e9, "ab" * 32) if finished else None,
+        registered=StudyRegistration(1.7e9, "ab" * 32) if finished else None,
         replicates="norms",
         multiverse=finished,
     )
@@ -94,7 +94,7 @@ def test_the_command_line_reproduces_the_study() -> None:
     checked = replace(
         design,
         question=replace(design.question, items=True),
-        registration=StudyRegistration(1.0, ""),
+        registered=StudyRegistration(1.0, ""),
         multiverse=True,
     )
     assert checked.command("x").endswith("--items --seeds 3 --register --multiverse --name x")
@@ -142,10 +142,3 @@ def test_a_damaged_study_is_refused_with_the_reason(content: str, error: tuple[s
         study.design()
     assert "\n" not in str(caught.value)
     assert study_folder.all_studies() == [study], "a damaged study is still listed"
-
-
-def test_a_study_of_an_earlier_release_is_read() -> None:
-    table = json.loads(json.dumps(make_design("model.norm=layer,rms").to_json()))
-    del table["replicas"], table["arms"][0]["step_flops"], table["arms"][1]["step_flops"]
-    del table["replicates"], table["multiverse"], table["question"]["items"]
-    assert Design.from_json(table, "here") == make_design("model.norm=layer,rms")

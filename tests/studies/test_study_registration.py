@@ -61,10 +61,10 @@ def test_the_digest_does_not_change_while_the_study_runs() -> None:
 
 def test_a_plan_that_was_changed_after_its_registration_is_refused() -> None:
     design = plan()
-    registered = replace(design, registration=study_registration.new_registration(design))
+    registered = replace(design, registered=study_registration.new_registration(design))
     study = study_folder.create(registered, "norms")
-    assert study.design().registration == registered.registration
+    assert study.design().registered == registered.registered
     study_registration.check(study, study.design())
-    with refused(RunError, registered.registration.digest[:12]):
+    with refused(RunError, registered.registered.digest[:12]):
         study_registration.check(study, replace(study.design(), rule=VerdictRule(margin=1.0)))
     study_registration.check(study, replace(design, rule=VerdictRule(margin=1.0)))

@@ -37,15 +37,6 @@ def test_the_same_question_has_the_same_study():
     assert shortening.find() == (study, "norms"), "an older study is continued with the interval of its recipes"
 
 
-def test_a_study_whose_range_was_written_in_two_ways_is_continued():
-    older = make_design("training.learning_rate=1e-4,0.001,1e-2")
-    study = study_folder.create(older, "norms")
-    variants = arms.expand(arms.parse(("demo-lm", "training.learning_rate=1e-4..1e-2:log:3")))
-    assert request_for(older, variants=variants).find() == (study, "norms")
-    others = arms.expand(arms.parse(("demo-lm", "training.learning_rate=1e-4,0.002,1e-2")))
-    assert request_for(older, variants=others).find() == (None, "norms-2")
-
-
 @pytest.mark.parametrize(
     ("changes", "value"),
     [

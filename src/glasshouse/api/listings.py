@@ -8,10 +8,9 @@ from os import PathLike
 from pathlib import Path
 
 from glasshouse.records import plain_files, progress_bar, run_changes, run_folder, run_list
-from glasshouse.records import run_differences as differences
-from glasshouse.records.run_differences import RunDifferences
+from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.records.run_list import RunOverview
+from glasshouse.records.run_list import RunDifferences
 from glasshouse.specs import catalogue, declared, spec_files
 from glasshouse.specs import recipes as recipe_files
 from glasshouse.specs.errors import RunError
@@ -50,14 +49,15 @@ def recipe_fields(name: str) -> list[RecipeField]:
     return fields
 
 
-def runs_overview(sort: str | None = None, filters: Sequence[str] = ()) -> list[RunOverview]:
+def runs_overview(sort: str | None = None, filters: Sequence[str] = ()) -> list[RunEntry]:
     """An entry for every run in the runs folder, oldest first. No model is loaded.
 
     `sort` is a field, or -FIELD for the largest first: name, status, steps, data, task, recipe, date, a metric
     (validation.loss, or loss) or a field of the spec (model.width). `filters` keep the runs with FIELD=VALUE, FIELD<NUMBER
     or FIELD>NUMBER.
     """
-    return run_list.arranged([run_list.overview(run) for run in run_folder.all_runs()], sort, filters)
+    reader = RunEntryReader(all_fields=True)
+    return run_list.arranged([reader.read(run.path) for run in run_folder.all_runs()], sort, filters)
 
 
 def runs_folder() -> Path:
@@ -67,7 +67,7 @@ def runs_folder() -> Path:
 
 def run_differences(first: str | PathLike[str], second: str | PathLike[str]) -> RunDifferences:
     """The fields of the specs in which two runs differ, and their final metrics side by side."""
-    return differences.between(run_folder.find(first), run_folder.find(second))
+    return run_list.differences(run_folder.find(first), run_folder.find(second))
 
 
 def rename_run(old: str, new: str) -> Path:

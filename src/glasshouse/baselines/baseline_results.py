@@ -48,7 +48,7 @@ class BaselineResult:
     validation: Mapping[str, float]
     settings: Mapping[str, Any]
     note: str = ""
-    differences: Sequence[PairedDifference] = ()
+    differences: tuple[PairedDifference, ...] = ()
 
     def difference(self, metric: str) -> PairedDifference | None:
         return next((difference for difference in self.differences if difference.metric == metric), None)
@@ -179,14 +179,10 @@ def read(file: Path) -> BaselineResults | None:
     if not file.exists():
         return None
     try:
-        content = kept_json.read(file, BaselineResults)
-        if content["metric"] not in content["run"]:
-            raise ValueError(f"its run has no {content['metric']}")
-        baselines = []
-        for entry in content.pop("baselines"):
-            differences = tuple(PairedDifference(**one) for one in entry.pop("differences", ()))
-            baselines.append(BaselineResult(**entry, differences=differences))
-        return BaselineResults(**content, baselines=tuple(baselines))
+        results: BaselineResults = kept_json.read(file, BaselineResults)
+        if results.metric not in results.run:
+            raise ValueError(f"its run has no {results.metric}")
+        return results
     except (OSError, ValueError) as error:
         raise RunError(f"{file} cannot be read ({error}); it is left out, and `glasshouse report` makes it again") from None
 

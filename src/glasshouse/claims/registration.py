@@ -15,8 +15,8 @@ from typing import Any
 from glasshouse.claims import rules
 from glasshouse.claims.bench import StudyPlan
 from glasshouse.claims.claim import Claim
-from glasshouse.records import kept_schema
-from glasshouse.results.claim import Part, Quantity, Registration
+from glasshouse.records.kept_schema import as_type
+from glasshouse.results.claim import Registration
 from glasshouse.specs import recipes, spec_files
 from glasshouse.specs.errors import DataError, RunError
 from glasshouse.studies import arms
@@ -92,24 +92,15 @@ def to_json(registration: Registration) -> dict[str, Any]:
 def from_json(table: Mapping[str, Any], where: str) -> Registration:
     """Read a registration and check its digest."""
     try:
-        kept_schema.check(table, dict[str, Any])
-        kept_schema.check(table.get("format"), int, "format")
+        as_type(table, dict[str, Any])
+        as_type(table.get("format"), int, "format")
         if (version := table["format"]) > FORMAT:
             raise RunError(
                 f"{where} was written by a newer Glasshouse (format {version}; this one reads up to {FORMAT}); "
                 "upgrade with: pip install --upgrade glasshouse"
             )
         fields = {key: value for key, value in table.items() if key != "format"}
-        kept_schema.check(fields, Registration)
-        registration = Registration(
-            **{
-                **fields,
-                "looks": tuple(fields["looks"]),
-                "quantities": {key: Quantity(**quantity) for key, quantity in fields["quantities"].items()},
-                "parts": tuple(Part(**part) for part in fields["parts"]),
-                "studies": tuple(fields["studies"]),
-            }
-        )
+        registration: Registration = as_type(fields, Registration)
     except ValueError as error:
         raise DataError(
             f"{where} is not a registration of a trial ({error}); restore it, or delete the folder of the trial"

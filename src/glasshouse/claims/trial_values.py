@@ -10,8 +10,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.claims.registration import FORMAT
-from glasshouse.records import kept_schema
-from glasshouse.records.kept_schema import Between, Time
+from glasshouse.records.kept_schema import Between, Time, as_type
 from glasshouse.results.claim import Measured, Series
 from glasshouse.specs.errors import DataError
 
@@ -50,7 +49,7 @@ def to_json(measured: Measured) -> dict[str, Any]:
 
 def from_json(table: Mapping[str, Any], where: str) -> Measured:
     try:
-        kept_schema.check(table, ValuesFile)
+        as_type(table, ValuesFile)
         fields = {key: value for key, value in table.items() if key != "format"}
         return Measured(
             **{

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from glasshouse import tokenizers
-from glasshouse.records import kept_json, kept_schema, user_paths
-from glasshouse.records.kept_schema import Count
+from glasshouse.records import kept_json, user_paths
+from glasshouse.records.kept_schema import Count, as_type
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import Tokenizer
@@ -42,7 +42,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = kept_json.read(folder / MANIFEST, dict[str, Any])
         if isinstance(format := manifest.get("format"), int) and format > FORMAT:
             raise DataError(f"{folder} has format {format}, and this version reads up to {FORMAT}; install a newer version")
-        kept_schema.check(manifest, CorpusManifest)
+        as_type(manifest, CorpusManifest)
     except (OSError, ValueError) as error:
         raise DataError(
             f"{folder / MANIFEST} cannot be read ({error}); remove {folder} and prepare the text again"

@@ -99,4 +99,4 @@ def _read(run: Run) -> Section | None:
         return None
     if content["step"] != run.final_step:
         return None
-    return Section(confusion=confusion, mistakes=tuple(Mistake(**one) for one in content["mistakes"]))
+    return Section(confusion=confusion, mistakes=tuple(content["mistakes"]))

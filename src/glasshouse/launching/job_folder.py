@@ -81,8 +81,8 @@ class JobFolder:
 
     def record(self) -> JobRecord:
         try:
-            table = kept_json.read(self.path / FILE, JobRecord)
-            return JobRecord(**{**table, "command": tuple(table["command"])})
+            record: JobRecord = kept_json.read(self.path / FILE, JobRecord)
+            return record
         except (OSError, ValueError) as error:
             raise LaunchError(
                 f"{self.path} is not a job folder: its {FILE} cannot be read ({error}); delete the folder"

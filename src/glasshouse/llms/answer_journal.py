@@ -12,6 +12,7 @@ from typing import Any
 from glasshouse import formatting
 from glasshouse.records import containment, kept_json
 from glasshouse.records.journals import JournalFile
+from glasshouse.records.kept_schema import as_type
 from glasshouse.specs.errors import GlasshouseError
 
 
@@ -42,7 +43,8 @@ class AnswerJournal:
             lines = lines[1:]
         for line in lines:
             with suppress(ValueError):
-                record = kept_json.parse(line, schema)
+                record = kept_json.parse(line)
+                as_type(record, schema)
                 self.records[key(record)] = record
 
     def add(self, record: Any, to_disk: bool = True) -> None:

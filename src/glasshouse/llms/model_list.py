@@ -16,8 +16,7 @@ from glasshouse.llms.http_endpoint import HTTPEndpoint
 from glasshouse.llms.language_model import NamedLanguageModel, Reply
 from glasshouse.llms.local_models import GGUFModel, RunModel
 from glasshouse.llms.openai_model import OpenAIModel
-from glasshouse.records import kept_schema
-from glasshouse.records.kept_schema import Between, Count
+from glasshouse.records.kept_schema import Between, Count, as_type
 from glasshouse.runs.run import Run
 from glasshouse.specs import toml_text
 from glasshouse.specs.errors import GlasshouseError, UnknownRun
@@ -125,7 +124,7 @@ def read_model_list(file: Path | None = None) -> dict[str, ModelEntry]:
         return {}
     try:
         content = toml_text.read(path)
-        kept_schema.check(content, _ModelFile)
+        as_type(content, _ModelFile)
     except OSError as error:
         raise GlasshouseError(f"{path} cannot be read ({error.strerror}); check --config") from None
     except ValueError as error:  # an unknown field, which may hold a key, is named without its value

@@ -9,8 +9,7 @@ from typing import Annotated, Any, Final
 
 from glasshouse.llms import code_runner
 from glasshouse.llms.language_model import Message
-from glasshouse.records import kept_schema
-from glasshouse.records.kept_schema import Between, Size
+from glasshouse.records.kept_schema import Between, Size, as_type
 from glasshouse.specs import toml_text
 from glasshouse.specs.errors import GlasshouseError
 
@@ -113,8 +112,7 @@ def read_questions(file: str | PathLike[str] | None = None) -> list[PromptQuesti
     shipped = resources.files("glasshouse.llms").joinpath("questions.toml")
     try:
         content = toml_text.parse(shipped.read_text("utf-8")) if file is None else toml_text.read(Path(file))
-        kept_schema.check(content, _QuestionFile)
-        questions = [_question(_QuestionTable(**table)) for table in content["questions"]]
+        questions = [_question(table) for table in as_type(content, _QuestionFile).questions]
     except OSError as error:
         raise GlasshouseError(f"{where} cannot be read ({error.strerror}); name a TOML file with questions") from None
     except (ValueError, SyntaxError, re.error) as error:
@@ -143,7 +141,7 @@ def parse_check(table: dict[str, Any], where: str = "a check") -> AnswerCheck:
     for name, value in table.items():
         if name not in fields:
             raise ValueError(f"{where}: the check {kind!r} has no field {name!r}; its fields are: {', '.join(fields)}")
-        kept_schema.check(value, fields[name], f"{where}: {name}")
+        as_type(value, fields[name], f"{where}: {name}")
     if not str(table[kind]).strip():
         raise ValueError(f"{where}: {kind} is empty")
     if kind == REGEX:

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = _temporary_name(path)
     try:
         _delete_leftovers(path)
-        with _held_file(temporary):
+        with _held(temporary):
             yield temporary
             sync(temporary)
             os.replace(temporary, path)
@@ -77,7 +77,7 @@ def folder(path: Path) -> Iterator[Path]:
     delete(temporary)
     _delete_leftovers(path)
     try:
-        with _held_folder(temporary):
+        with _held(temporary, is_folder=True):
             yield temporary
             for entry in temporary.iterdir():
                 sync(entry)
@@ -124,28 +124,12 @@ def _temporary_name(path: Path) -> Path:
 
 
 @contextmanager
-def _held_file(temporary: Path) -> Iterator[None]:
-    """Create a temporary file and hold a lock on it. The system releases the lock if this process is killed."""
-    with _held(temporary, lambda: os.open(temporary, os.O_RDWR | os.O_CREAT, 0o666)):
-        yield
-
-
-@contextmanager
-def _held_folder(temporary: Path) -> Iterator[None]:
-    """The same for a temporary folder."""
-
-    def create() -> int:
-        temporary.mkdir(exist_ok=True)
-        return os.open(temporary, os.O_RDONLY)
-
-    with _held(temporary, create):
-        yield
-
-
-@contextmanager
-def _held(temporary: Path, create: Callable[[], int]) -> Iterator[None]:
+def _held(temporary: Path, is_folder: bool = False) -> Iterator[None]:
+    """Create a temporary file or folder and hold a lock on it. The system releases the lock if this process is killed."""
     while True:
-        descriptor = create()
+        if is_folder:
+            temporary.mkdir(exist_ok=True)
+        descriptor = os.open(temporary, os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT, 0o666)
         try:
             with suppress(OSError):  # a file system without locks: what a killed process leaves there stays
                 fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -89,8 +89,7 @@ def load(checkpoints: Path, step: int) -> Checkpoint:
     path = folder_of(checkpoints, step)
     try:
         state = kept_json.read(path / "state.json", CheckpointStateFile, kept_json.MOST_FACTS)
-        # Checkpoints of earlier releases have no digest.
-        if "digest" in state and state.pop("digest") != _digest(state):
+        if state.pop("digest") != _digest(state):
             raise ValueError("state.json was altered: its values differ from the recorded digest")
         groups = {}
         for name, expected in state["checksums"].items():
@@ -101,7 +100,7 @@ def load(checkpoints: Path, step: int) -> Checkpoint:
         if state["step"] != step or "model" not in groups:
             raise ValueError(f"state.json is of step {state['step']}, with: {', '.join(groups) or 'nothing'}")
         return Checkpoint(step, groups, state["values"])
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise RunError(f"the checkpoint {path} is incomplete or damaged: {error}") from None
 
 

@@ -1,26 +1,23 @@
-"""Schemas of kept files: a value that was read is checked against a Python type before anything trusts it.
+"""Types of kept files: what was read becomes a value of a declared Python type, or is refused before anything trusts it.
 
-A schema is a type: `int`, `float | None`, `list[str]`, `dict[str, float]`, a TypedDict or a dataclass. `Annotated` adds a
-range (`Between`) or a size (`Size`). A JSON array fits a tuple, and the names of a JSON object fit whole numbers if they are
-written so. The fields of a TypedDict that it does not declare are left alone, so that a later release may add some.
+A type is `int`, `float | None`, `list[str]`, `dict[int, float]`, a TypedDict, or a dataclass, of which an instance is made.
+`Annotated` adds a range (`Between`) or a size (`Size`). Where the type says so, an array becomes a tuple, and the names of
+an object become whole numbers. A TypedDict leaves fields alone that it does not declare, so a later release may add some.
 """
 
-import math
+import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-# Whole numbers and texts beyond these stand in no kept file.
+# A longer whole number stands in no kept file, and no float holds it.
 MOST_DIGITS = 300
-MOST_TEXT = 16 * 2**20
 # The characters of a value that a message shows.
 SHOWN = 40
-
-
-class SchemaError(ValueError):
-    """A value that does not fit its schema. The message names the field, the rule and the value."""
+# NumPy has no whole numbers beyond this.
+LARGEST_INT = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -30,6 +27,10 @@ class Between:
     low: float
     high: float
 
+    def check(self, value: Any, field: str) -> None:
+        if not self.low <= value <= self.high:
+            raise _wrong(value, f"from {self.low:g} to {self.high:g}", field)
+
 
 @dataclass(frozen=True)
 class Size:
@@ -38,12 +39,27 @@ class Size:
     least: int = 0
     most: int = 10**7
 
+    def check(self, value: Any, field: str) -> None:
+        if not self.least <= len(value) <= self.most:
+            unit = "characters" if isinstance(value, str) else "entries"
+            raise _wrong(value, f"of {self.least:,} to {self.most:,} {unit}", field)
+
 
 @dataclass(frozen=True)
 class Also:
-    """A value that fits a second schema too: an object of many names, of which some mean more."""
+    """A value that fits a second type too: an object of many names, of which some mean more."""
 
-    schema: Any
+    type: Any
+
+    def check(self, value: Any, field: str) -> None:
+        as_type(value, self.type, field)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A value that is kept as a text. `read` makes it from the text and the name of the field."""
+
+    read: Callable[[str, str], Any]
 
 
 # A number of steps, tokens, bytes or FLOPs; a seed; seconds since 1970; the length of a time in seconds.
@@ -65,14 +81,30 @@ _NAMES: dict[Any, str] = {
 }
 
 
-def check(value: Any, schema: Any, field: str = "") -> None:
-    """Raise SchemaError if the value does not fit."""
-    for fault in _faults(value, schema, field):
-        raise SchemaError(fault)
-
-
-def fits(value: Any, schema: Any) -> bool:
-    return next(_faults(value, schema, ""), None) is None
+def as_type(value: Any, kind: Any, field: str = "") -> Any:
+    """The value as this type. Raises a ValueError that names the field, the rule and the value."""
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if kind is Any:
+        return value
+    if origin is Annotated:
+        return _annotated(value, arguments[0], arguments[1:], field)
+    if origin in (Union, types.UnionType):
+        return _one_of(value, arguments, field)
+    if origin is Literal:
+        if value not in arguments:
+            raise _wrong(value, "one of: " + ", ".join(map(str, arguments)), field)
+        return value
+    if is_typeddict(origin) or is_dataclass(origin):
+        return _table(value, origin, field)
+    if _json_kind(origin) is dict:
+        return _object(value, arguments or (str, Any), field)
+    if _json_kind(origin) is list:
+        return _array(value, origin, arguments or (Any,), field)
+    if type(value) is not origin and not (origin is float and type(value) is int):
+        raise _wrong(value, _name(origin), field)
+    if type(value) is int and abs(value) >= 10**MOST_DIGITS:
+        raise _wrong("a longer one", f"a number of at most {MOST_DIGITS} digits", field)
+    return float(value) if origin is float and abs(value) > LARGEST_INT else value
 
 
 def is_number(value: Any) -> bool:
@@ -80,119 +112,96 @@ def is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is int and abs(value) < 10**MOST_DIGITS)
 
 
-def fitting_entries(table: Mapping[str, Any], schema: Any) -> tuple[dict[str, Any], list[str]]:
+def fitting_entries(table: Mapping[str, Any], kind: Any) -> tuple[dict[str, Any], list[str]]:
     """The entries of an object that fit their fields in a TypedDict, and what is wrong with the others, in words."""
-    hints = _hints(schema)
-    faults = {name: next(_faults(value, hints[name], name), "") for name, value in table.items() if name in hints}
-    kept = {name: value for name, value in table.items() if not faults.get(name)}
-    return kept, [fault for fault in faults.values() if fault]
+    hints, kept, faults = _hints(kind), {}, []
+    for name, value in table.items():
+        try:
+            kept[name] = as_type(value, hints.get(name, Any), name)
+        except ValueError as fault:
+            faults.append(str(fault))
+    return kept, faults
 
 
-def _faults(value: Any, schema: Any, field: str) -> Iterator[str]:
-    """What is wrong with a value, in words."""
-    origin, arguments = get_origin(schema), get_args(schema)
-    if schema is Any:
-        return
-    if origin is Annotated:
-        wrong = next(_faults(value, arguments[0], field), None)
-        yield from [wrong] if wrong else _bound_faults(value, arguments[1:], field)
-    elif origin in (Union, types.UnionType):
-        if not any(next(_faults(value, one, field), None) is None for one in arguments):
-            # More telling than "an object or null" is what is wrong inside the object.
-            same = [one for one in arguments if _kind(one) is type(value)]
-            yield from _faults(value, same[0], field) if same else [_wrong(value, " or ".join(map(_name, arguments)), field)]
-    elif origin is Literal:
-        if value not in arguments:
-            yield _wrong(value, "one of: " + ", ".join(map(str, arguments)), field)
-    elif is_typeddict(schema) or is_dataclass(schema):
-        yield from _table_faults(value, schema, field)
-    elif _kind(schema) is dict:
-        yield from _object_faults(value, arguments or (str, Any), field)
-    elif _kind(schema) is list:
-        yield from _array_faults(value, schema, field)
-    else:
-        yield from _plain_faults(value, schema, field)
+def _annotated(value: Any, kind: Any, rules: Sequence[Any], field: str) -> Any:
+    if isinstance(rules[0], Written):
+        return rules[0].read(as_type(value, str, field), field)
+    read = as_type(value, kind, field)
+    for rule in rules:
+        rule.check(value, field)
+    return read
 
 
-def _plain_faults(value: Any, schema: Any, field: str) -> Iterator[str]:
-    allowed: dict[Any, Any] = {float: (int, float)}
-    if type(value) not in (allowed.get(schema) or (schema,)):
-        yield _wrong(value, _name(schema), field)
-    elif isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
-        yield _wrong("a longer one", f"a number of at most {MOST_DIGITS} digits", field)
-    elif isinstance(value, str) and len(value) > MOST_TEXT:
-        yield _wrong(value, f"a text of at most {MOST_TEXT:,} characters", field)
+def _one_of(value: Any, kinds: Sequence[Any], field: str) -> Any:
+    faults = []
+    for kind in kinds:
+        try:
+            return as_type(value, kind, field)
+        except ValueError as fault:
+            if _json_kind(kind) is type(value):
+                faults.append(fault)
+    # More telling than "an object or null" is what is wrong inside the object.
+    raise faults[0] if faults else _wrong(value, " or ".join(map(_name, kinds)), field)
 
 
-def _bound_faults(value: Any, bounds: Sequence[Any], field: str) -> Iterator[str]:
-    for bound in bounds:
-        if isinstance(bound, Between) and isinstance(value, int | float) and not bound.low <= value <= bound.high:
-            yield _wrong(value, f"from {bound.low:g} to {bound.high:g}", field)
-        if isinstance(bound, Size) and hasattr(value, "__len__") and not bound.least <= len(value) <= bound.most:
-            what = "characters" if isinstance(value, str) else "entries"
-            yield _wrong(value, f"of {bound.least:,} to {bound.most:,} {what}", field)
-        if isinstance(bound, Also):
-            yield from _faults(value, bound.schema, field)
-
-
-def _table_faults(value: Any, schema: Any, field: str) -> Iterator[str]:
+def _table(value: Any, kind: Any, field: str) -> Any:
     if not isinstance(value, dict):
-        yield _wrong(value, "an object", field)
-        return
-    hints, required = _hints(schema), _required(schema)
-    for name in required:
+        raise _wrong(value, "an object", field)
+    hints = _hints(kind)
+    for name in _required(kind):
         if name not in value:
-            yield f"{_path(field, name)} is missing"
-    for name, entry in value.items():
-        if name in hints:
-            yield from _faults(entry, hints[name], _path(field, name))
-        elif is_dataclass(schema):
-            yield f"{_path(field, name)} is not known"
+            raise ValueError(f"{_path(field, name)} is missing")
+    for name in value:
+        if name not in hints and is_dataclass(kind):
+            raise ValueError(f"{_path(field, name)} is not known")
+    read = {name: as_type(entry, hints.get(name, Any), _path(field, name)) for name, entry in value.items()}
+    if not is_dataclass(kind):
+        return read
+    try:
+        return kind(**read)
+    except ValueError as fault:
+        raise ValueError(f"{field}.{fault}" if field else str(fault)) from None
 
 
-def _object_faults(value: Any, arguments: Sequence[Any], field: str) -> Iterator[str]:
+def _object(value: Any, kinds: Sequence[Any], field: str) -> dict[Any, Any]:
     if not isinstance(value, dict):
-        yield _wrong(value, "an object", field)
-        return
-    for name, entry in value.items():
-        if arguments[0] is int and not (name.removeprefix("-").isascii() and name.removeprefix("-").isdigit()):
-            yield _wrong(name, "an object whose names are whole numbers", field)
-        yield from _faults(entry, arguments[1], _path(field, name))
+        raise _wrong(value, "an object", field)
+    by_number = kinds[0] is int
+    for name in value if by_number else ():
+        if not re.fullmatch(r"-?[0-9]{1,18}", name):
+            raise _wrong(name, "an object whose names are whole numbers", field)
+    entries = {name: as_type(entry, kinds[1], _path(field, name)) for name, entry in value.items()}
+    return {int(name): entry for name, entry in entries.items()} if by_number else entries
 
 
-def _array_faults(value: Any, schema: Any, field: str) -> Iterator[str]:
-    arguments = get_args(schema)
+def _array(value: Any, origin: Any, kinds: Sequence[Any], field: str) -> Any:
     if not isinstance(value, list):
-        yield _wrong(value, "an array", field)
-    elif get_origin(schema) is tuple and arguments[-1:] != (Ellipsis,):
-        if len(value) != len(arguments):
-            yield _wrong(value, f"an array of {len(arguments)}", field)
-        for number, (entry, one) in enumerate(zip(value, arguments, strict=False)):
-            yield from _faults(entry, one, _path(field, number))
-    elif arguments and not _all_plain(value, arguments[0]):
-        for number, entry in enumerate(value):
-            yield from _faults(entry, arguments[0], _path(field, number))
+        raise _wrong(value, "an array", field)
+    if origin is tuple and kinds[-1] is not Ellipsis:
+        if len(value) != len(kinds):
+            raise _wrong(value, f"an array of {len(kinds)}", field)
+    elif kinds[0] in (float, bool, str) and set(map(type, value)) <= {kinds[0]}:
+        return origin(value) if origin is tuple else value  # perhaps a long one, of the right type
+    else:
+        kinds = [kinds[0]] * len(value)
+    entries = [
+        as_type(entry, kind, _path(field, place)) for place, (entry, kind) in enumerate(zip(value, kinds, strict=True))
+    ]
+    return tuple(entries) if origin is tuple else entries
 
 
-def _all_plain(values: list[Any], schema: Any) -> bool:
-    """Whether the entries of an array, perhaps a long one, have the right type. Found without a loop in Python."""
-    return schema in (float, bool, str) and set(map(type, values)) <= {schema}
-
-
-def _kind(schema: Any) -> Any:
-    """The JSON kind of a schema: dict, list, or a plain type."""
-    origin = get_origin(schema) or schema
+def _json_kind(kind: Any) -> Any:
+    """The JSON kind of a type: dict, list, or a plain type."""
+    origin = get_origin(kind) or kind
     if origin is Annotated:
-        return _kind(get_args(schema)[0])
-    if is_typeddict(origin) or is_dataclass(origin):
+        return _json_kind(get_args(kind)[0])
+    if is_typeddict(origin) or is_dataclass(origin) or origin is Mapping:
         return dict
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return dict
-    return list if origin in (list, tuple, Sequence) else origin
+    return list if origin in (tuple, Sequence) else origin
 
 
-def _name(schema: Any) -> str:
-    return _NAMES.get(_kind(schema), str(schema))
+def _name(kind: Any) -> str:
+    return _NAMES.get(_json_kind(kind), str(kind))
 
 
 def _path(field: str, name: object) -> str:
@@ -200,35 +209,29 @@ def _path(field: str, name: object) -> str:
     return f"{field}.{shown}" if field else shown
 
 
-def _wrong(value: Any, rule: str, field: str) -> str:
-    return f"{field or 'the value'} must be {rule}, and is {_shown(value)}"
+def _wrong(value: Any, rule: str, field: str) -> ValueError:
+    return ValueError(f"{field or 'the value'} must be {rule}, and is {_shown(value)}")
 
 
 def _shown(value: Any) -> str:
     """A value in a message: short, on one line."""
     if isinstance(value, dict | list):
         return f"{_NAMES[type(value)]} of {len(value):,}"
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**SHOWN:
+    if isinstance(value, int) and abs(value) > 10**SHOWN:
         return "far larger"
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 @cache
-def _hints(schema: Any) -> dict[str, Any]:
-    """The fields of a TypedDict or a dataclass and their schemas."""
-    hints = get_type_hints(schema, include_extras=True)
-    return {name: _without_requirement(hint) for name, hint in hints.items()}
-
-
-def _without_requirement(hint: Any) -> Any:
-    return get_args(hint)[0] if str(get_origin(hint)).endswith(("NotRequired", "Required")) else hint
+def _hints(kind: Any) -> dict[str, Any]:
+    """The fields of a TypedDict or a dataclass and their types."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: get_args(hint)[0] if get_origin(hint) in (NotRequired, Required) else hint for name, hint in hints.items()}
 
 
 @cache
-def _required(schema: Any) -> tuple[str, ...]:
-    if is_typeddict(schema):
-        return tuple(sorted(schema.__required_keys__))
-    return tuple(one.name for one in fields(schema) if one.default is MISSING and one.default_factory is MISSING)
+def _required(kind: Any) -> tuple[str, ...]:
+    if is_typeddict(kind):
+        return tuple(sorted(kind.__required_keys__))
+    return tuple(each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING)

@@ -33,14 +33,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def last_row(path: Path) -> dict[str, Any]:
     """The last complete row, without reading the rest; empty if there is none."""
-    try:
-        with plain_files.open_to_read(path) as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
-            lines = file.read().splitlines()
-    except OSError:
-        return {}
-    # Of the last line the end may still be being written, and of the first the beginning is not in the tail.
-    return next((row for line in reversed(lines) if (row := _row(line))), {})
+    return next(reversed(tail_rows(path)), {})
 
 
 def some_rows(content: bytes, points: int) -> list[dict[str, Any]]:

@@ -27,8 +27,7 @@ def own_run(name: str) -> RunFolder:
 def rename(old: str, new: str) -> RunFolder:
     """Give a run another name. The runs that were created together with it learn the new name."""
     run = own_run(old)
-    run_folder.check_free(new)
-    target = run.path.with_name(new)
+    target = run.path.with_name(run_folder.checked_name(new))
     if os.path.lexists(target):
         raise RunError(f"{target} already exists; choose another name")
     with lock.hold(run.path, IN_USE):

@@ -1,24 +1,31 @@
-"""A run as an entry of the index page: read in well under a millisecond, whatever the length of its metric log.
+"""A run as an entry of a list or of the index page: read in well under a millisecond, whatever the length of its metric log.
 
-`run_list` reads whole runs for a list that is sorted by any field. Here the spec is not parsed, and of the metric log only
-the end is read; curves are read apart. A damaged or half-written run gives an entry with what can be read.
+Of the metric log only the end is read; curves are read apart. A damaged or half-written run gives an entry with what can be
+read, and `error` says what cannot.
 """
 
 import math
 import os
 import re
-from dataclasses import dataclass, replace
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import kept_json, kept_schema, lock, metric_log, plain_files
+from glasshouse.records import lock, metric_log, plain_files
 from glasshouse.records.metric_log import TAIL_BYTES
-from glasshouse.records.run_facts import RunFacts
-from glasshouse.records.run_folder import RunFolder
-from glasshouse.records.run_list import DAMAGED, MAIN_SPLIT
+from glasshouse.records.run_folder import RunFolder, held_out_metrics
 from glasshouse.records.status import Status
-from glasshouse.specs import toml_text
+from glasshouse.specs import spec_files, toml_text
+from glasshouse.specs.errors import GlasshouseError
 
+# A metric without a split is that of this split.
+MAIN_SPLIT = "validation"
+# The status of a run of which something cannot be read.
+DAMAGED = "damaged"
 # The points of a curve that an entry has.
 CURVE_POINTS = 40
 # Where the last evaluation of a run is looked for: at the end of its log.
@@ -27,9 +34,9 @@ EVALUATION_BYTES = 32768
 MARKS = ("spec.toml", "run.json")
 # What an entry is read from; the report comes last, and writing it again does not change a run.
 FILES = (*MARKS, "metrics.jsonl", "report.html")
-_FIELD = re.compile(r'^(task|source) = "([^"\n]*)"', re.MULTILINE)
-_FILES = re.compile(r"^files = \[([^\]]*)\]", re.MULTILINE)
-_STEPS = re.compile(r"^steps = (\d+)", re.MULTILINE)
+# The fields of a spec that every entry shows, and their lines in its file.
+_SHOWN = {"task": "task", "source": "data.source", "files": "data.files", "steps": "training.steps"}
+_SHOWN_LINES = re.compile(rf"^(?:{'|'.join(_SHOWN)}) = .*$", re.MULTILINE)
 # A status that can end without a word: whoever trains the run may have been killed.
 _RUNNING = (Status.NEW, Status.TRAINING)
 
@@ -40,26 +47,40 @@ Points = tuple[list[float], list[float]]
 
 @dataclass(frozen=True)
 class RunEntry:
-    """What the index page shows of a run. `changed` is the time of the last change of its files."""
+    """What lists and pages show of a run. `changed` is the time of the last change of its files.
+
+    `figure` is a title and a value: the first of `headline`, the main figures of the final evaluation, or the last loss.
+    `metrics` are all of that evaluation: split -> metric -> value. `fields` are those of the spec, by dotted name.
+    """
 
     path: Path
     status: str
     task: str = ""
     recipe: str = ""
     data: str = ""
-    figure: tuple[str, str] = ("", "")  # "validation perplexity" and its value: at the end, or at the last evaluation
+    date: str = ""
+    headline: tuple[tuple[str, str], ...] = ()
+    figure: tuple[str, str] = ("", "")
     steps: int = 0
     total_steps: int = 0  # 0 if it is not known
     seconds: float = 0.0
-    created: float = 0.0
     changed: float = 0.0
     has_report: bool = False
-    error: str = ""
     has_curves: bool = False
+    error: str = ""
+    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return self.path.name
+
+    def values(self) -> dict[str, Any]:
+        """Everything that a list can be sorted or filtered by. `accuracy` is short for `validation.accuracy`."""
+        names = ("name", "status", "steps", "data", "task", "recipe", "date")
+        columns = {name: value for name in names if (value := getattr(self, name)) != ""}
+        by_split = {f"{split}.{name}": value for split, values in self.metrics.items() for name, value in values.items()}
+        return {**self.metrics.get(MAIN_SPLIT, {}), **by_split, **self.fields, **columns}
 
 
 def is_run(folder: Path) -> bool:
@@ -78,9 +99,13 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 class RunEntryReader:
-    """Reads entries, and again only those whose files have changed."""
+    """Reads entries, and again only those whose files have changed.
 
-    def __init__(self) -> None:
+    With `all_fields` the whole spec is read, which takes several times as long as the fields that every entry shows.
+    """
+
+    def __init__(self, all_fields: bool = False) -> None:
+        self._all_fields = all_fields
         self._kept: dict[Path, tuple[Stamp, RunEntry]] = {}
         self._curves: dict[Path, tuple[Stamp, dict[str, Points]]] = {}
 
@@ -89,7 +114,7 @@ class RunEntryReader:
         stamp = _stamp(path)
         kept_stamp, entry = self._kept.get(path, (None, None))
         if entry is None or kept_stamp != stamp:
-            entry = _read(path, stamp)
+            entry = _read(path, stamp, self._all_fields)
             self._kept[path] = (stamp, entry)
         if entry.status in _RUNNING:
             return replace(entry, status=Status.TRAINING if lock.is_held(path) else Status.INTERRUPTED)
@@ -108,66 +133,71 @@ class RunEntryReader:
 def _stamp(path: Path) -> Stamp:
     """Times (in nanoseconds) and sizes of `FILES`; zeros for a file that does not exist."""
     stamp = []
-    folder = str(path)
     for name in FILES:
         try:
-            found = os.stat(f"{folder}/{name}")
+            found = os.stat(f"{path}/{name}")
             stamp.append((found.st_mtime_ns, found.st_size))
         except OSError:
             stamp.append((0, 0))
     return tuple(stamp)
 
 
-def _read(path: Path, stamp: Stamp) -> RunEntry:
-    run, problems = RunFolder(path), []
+def _read(path: Path, stamp: Stamp, all_fields: bool) -> RunEntry:
+    run = RunFolder(path)
+    fields: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
+    problems: list[str] = []
     try:
-        spec = plain_files.read_text(run.spec_file, toml_text.MOST_BYTES)
-    except OSError as error:
-        spec = ""
-        problems.append(f"spec.toml cannot be read ({error.strerror})")
+        facts, problems = run.sound_facts()
+    except GlasshouseError as error:
+        problems = [str(error)]
     try:
-        table = kept_json.read(path / "run.json", dict[str, Any], kept_json.MOST_FACTS)
-        facts, faults = kept_schema.fitting_entries(table, RunFacts)
-        problems += [f"run.json: {fault}" for fault in faults]
-    except (OSError, ValueError) as error:
-        facts = {}
-        problems.append(f"run.json cannot be read ({getattr(error, 'strerror', None) or error})")
-    if run.metrics_file.exists() and not run.metrics_file.is_file():
-        problems.append("metrics.jsonl is no plain file")
+        fields = spec_files.flat_fields(run.tables()) if all_fields else _shown_fields(run.spec_file)
+    except (OSError, GlasshouseError) as error:
+        problems.append(f"spec.toml cannot be read ({error})")
     tail = metric_log.tail_rows(run.metrics_file, TAIL_BYTES if "headline" in facts else EVALUATION_BYTES)
     last = tail[-1] if tail else {}
-    fields = dict(_FIELD.findall(spec))
-    files = _FILES.search(spec)
-    names = ", ".join(part.strip().strip('"').rsplit("/", 1)[-1] for part in files[1].split(",")) if files else ""
-    outcome, plan = _table(facts, "outcome"), _table(facts, "plan")
-    steps_in_spec = _STEPS.search(spec)
+    headline = tuple(facts.get("headline", {}).get(MAIN_SPLIT, ()))
     return RunEntry(
         path,
         DAMAGED if problems else Status.read(facts.get("status")),
-        task=fields.get("task", ""),
-        recipe=str(facts.get("recipe", "")),
-        data=fields.get("source") or names or str(facts.get("origin", "")),
-        figure=_figure(facts, tail),
-        steps=int(last.get("step", 0)),
-        total_steps=int(_number(plan.get("steps")) or (int(steps_in_spec[1]) if steps_in_spec else 0)),
-        seconds=_number(outcome.get("seconds")) or _number(last.get("seconds")),
-        created=_number(facts.get("created")),
+        task=str(fields.get("task", "")),
+        recipe=facts.get("recipe", ""),
+        data=_data_name(fields) or facts.get("origin", ""),
+        date=datetime.fromtimestamp(facts["created"]).strftime("%Y-%m-%d %H:%M:%S") if "created" in facts else "",
+        headline=headline,
+        figure=(f"{MAIN_SPLIT} {headline[0][0]}", headline[0][1]) if headline else _last_loss(tail),
+        steps=last.get("step", 0),
+        total_steps=facts.get("plan", {}).get("steps", 0) or int(_number(fields.get("training.steps"))),
+        seconds=facts.get("outcome", {}).get("seconds", 0.0) or _number(last.get("seconds")),
         changed=max(time for time, _ in stamp[:-1]) / 1e9,
         has_report=stamp[-1] != (0, 0),
-        error="; ".join(problems),
         has_curves=bool(tail),
+        error="; ".join(problems),
+        metrics=held_out_metrics(facts),
+        fields=fields if all_fields else {},
     )
 
 
-def _figure(facts: dict[str, Any], tail: list[dict[str, Any]]) -> tuple[str, str]:
-    """The main figure of the final evaluation, or the last validation loss, or the last training loss."""
-    try:
-        title, value = facts["headline"][MAIN_SPLIT][0]
-        return f"{MAIN_SPLIT} {title}", str(value)
-    except (KeyError, IndexError, TypeError, ValueError):
-        pass
+def _shown_fields(spec_file: Path) -> dict[str, Any]:
+    """The fields of a spec that every entry shows, from their lines alone."""
+    text = plain_files.read_text(spec_file, toml_text.MOST_BYTES)
+    with suppress(tomllib.TOMLDecodeError):
+        return {_SHOWN[name]: value for name, value in toml_text.parse("\n".join(_SHOWN_LINES.findall(text))).items()}
+    return {}
+
+
+def _data_name(fields: Mapping[str, Any]) -> str:
+    """The source or the files of a spec's data. The fields are unchecked."""
+    files = fields.get("data.files", ())
+    names = [str(name).rsplit("/", 1)[-1] for name in files] if isinstance(files, list) else []
+    return str(fields.get("data.source", "")) or ", ".join(names)
+
+
+def _last_loss(tail: list[dict[str, Any]]) -> tuple[str, str]:
+    """The last validation loss, or else the last training loss."""
     for name, title in (("validation.loss", "validation loss"), ("loss", "training loss")):
-        found = [row[name] for row in tail if isinstance(row.get(name), int | float)]
+        found = [row[name] for row in tail if row.get(name) is not None]
         if found:
             return title, f"{found[-1]:.4f}"
     return "", ""
@@ -181,19 +211,12 @@ def _read_curves(path: Path) -> dict[str, Points]:
         return {}
     curves = {}
     for name, column in (("training", "loss"), ("validation", "validation.loss")):
-        pairs = [(row["step"], row[column]) for row in rows if isinstance(row.get(column), int | float)]
-        pairs = [(step, value) for step, value in pairs if math.isfinite(value)]
-        if pairs:
-            curves[name] = ([float(step) for step, _ in pairs], [float(value) for _, value in pairs])
+        finite = [row for row in rows if row.get(column) is not None and math.isfinite(row[column])]
+        if finite:
+            curves[name] = metric_log.column(finite, column)
     return curves
-
-
-def _table(facts: dict[str, Any], name: str) -> dict[str, Any]:
-    found = facts.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _number(value: object) -> float:
     """A number that is finite, or 0."""
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if usable else 0.0  # type: ignore[arg-type]
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0

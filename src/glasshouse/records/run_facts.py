@@ -9,10 +9,10 @@ from glasshouse.records.kept_schema import Also, Between, Count, Seconds, Size, 
 
 
 class BestEvaluation(TypedDict):
-    """The evaluation whose weights are used. Format 1 did not name the metric."""
+    """The evaluation whose weights are used."""
 
     step: Step
-    metric: NotRequired[Text]
+    metric: Text
     value: float
 
 
@@ -21,7 +21,7 @@ Best = BestEvaluation | Annotated[dict[str, Any], Size(0, 0)]
 
 
 class PlanFacts(TypedDict):
-    """The cost plan, as far as readers need it. Earlier releases did not record all of it."""
+    """The cost plan, as far as readers need it."""
 
     steps: Annotated[int, Between(1, 1e12)]
     tokens: Count
@@ -80,9 +80,9 @@ class CheckpointValues(TypedDict):
 
 
 class CheckpointStateFile(TypedDict):
-    """The content of `state.json` of a checkpoint. Files of earlier releases have no digest."""
+    """The content of `state.json` of a checkpoint."""
 
     step: Step
     values: CheckpointValues
     checksums: Annotated[dict[str, str], Size(0, 1000)]
-    digest: NotRequired[str]
+    digest: str

@@ -5,14 +5,16 @@ import re
 import shutil
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, plain_files, progress_bar, user_paths
+from glasshouse.records import atomic_files, containment, kept_json, lock, plain_files, progress_bar, user_paths
+from glasshouse.records.kept_schema import fitting_entries
 from glasshouse.records.run_facts import RunFacts
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files, toml_text
@@ -95,19 +97,26 @@ class RunFolder:
 
     def facts(self) -> dict[str, Any]:
         """The content of `run.json`: format, status, machine, cost plan, outcome. Damaged entries are left out."""
-        return kept_schema.fitting_entries(self.all_facts(), RunFacts)[0]
+        return fitting_entries(self.all_facts(), RunFacts)[0]
 
-    def damage(self) -> list[str]:
-        """What is wrong with the metric log, and with the entries of `run.json` that `facts` leaves out; with remedies."""
-        faults = kept_schema.fitting_entries(self.all_facts(), RunFacts)[1]
-        entries = [f"{self.path / 'run.json'}: {fault}; it is left out; correct or delete that entry" for fault in faults]
+    def sound_facts(self) -> tuple[dict[str, Any], list[str]]:
+        """`facts`, and what is wrong with the entries that it leaves out and with the metric log; with remedies."""
+        facts, faults = fitting_entries(self.all_facts(), RunFacts)
+        damage = [f"{self.path / 'run.json'}: {fault}; it is left out; correct or delete that entry" for fault in faults]
         try:
             plain_files.open_to_read(self.metrics_file).close()
         except FileNotFoundError:
-            return entries
+            pass
         except OSError as error:
-            return [*entries, f"{self.metrics_file}: it cannot be read ({error.strerror}); put the log back, or delete it"]
-        return entries
+            damage.append(f"{self.metrics_file}: it cannot be read ({error.strerror}); put the log back, or delete it")
+        return facts, damage
+
+    def damage(self) -> list[str]:
+        return self.sound_facts()[1]
+
+    def final_metrics(self) -> dict[str, dict[str, float]]:
+        """The metrics of the final evaluation, for each held-out split; empty before it."""
+        return held_out_metrics(self.facts())
 
     def all_facts(self) -> dict[str, Any]:
         """The content of `run.json` as it is, with damaged entries. Nothing but a rewrite of the file should need it."""
@@ -165,6 +174,12 @@ class RunFolder:
             yield
 
 
+def held_out_metrics(facts: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """The metrics of the final evaluation by split, from the content of `run.json`."""
+    outcome = facts.get("outcome", {}).items()
+    return {split: found for split, found in outcome if split.startswith(("validation", "test")) and isinstance(found, dict)}
+
+
 def create_at(path: Path, spec: Spec, recipe: str, **facts: Any) -> RunFolder:
     """Create a run folder at a path. Raises FileExistsError if the path exists."""
     initial = {"format": FORMAT, "glasshouse": __version__, "recipe": recipe, "created": time.time(), "status": Status.NEW}
@@ -172,6 +187,12 @@ def create_at(path: Path, spec: Spec, recipe: str, **facts: Any) -> RunFolder:
         atomic_files.write_text(temporary / "spec.toml", spec_files.to_toml(spec))
         atomic_files.write_json(temporary / "run.json", {**initial, **facts})
     return RunFolder(path)
+
+
+def numbered_names(stem: str) -> Iterator[str]:
+    """`stem`, `stem-2`, `stem-3`, ..."""
+    yield stem
+    yield from (f"{stem}-{number}" for number in count(2))
 
 
 def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
@@ -182,36 +203,27 @@ def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
         raise RunError(
             f"cannot create the runs folder {root()}: {error.strerror}; set GLASSHOUSE_RUNS to another folder"
         ) from None
-    attempt = 1
-    while True:
-        chosen = name if name is not None else stem if attempt == 1 else f"{stem}-{attempt}"
+    for chosen in numbered_names(stem) if name is None else (name,):
         path = root() / checked_name(chosen)
-        if not path.exists():
-            try:
-                run = create_at(path, spec, stem, **facts)
-                if attempt > 1:
-                    progress_bar.say(f"there is a run {stem} already: this one is {chosen} (--name gives it another name)")
-                return run
-            except FileExistsError:
-                pass
-            except OSError as error:
-                raise RunError(
-                    f"cannot create the run folder {path}: {error}; set GLASSHOUSE_RUNS to a folder with space"
-                ) from None
-        if name is not None:
+        if path.exists():
+            continue
+        try:
+            run = create_at(path, spec, stem, **facts)
+        except FileExistsError:  # another process was sooner
+            continue
+        except OSError as error:
             raise RunError(
-                f"the run {name!r} already exists in {root()}; choose another --name, "
-                f"continue the run with `glasshouse resume {name}`, or delete {path}"
-            )
-        attempt += 1
+                f"cannot create the run folder {path}: {error}; set GLASSHOUSE_RUNS to a folder with space"
+            ) from None
+        if name is None and chosen != stem:
+            progress_bar.say(f"there is a run {stem} already: this one is {chosen} (--name gives it another name)")
+        return run
+    raise _already_exists(chosen)
 
 
 def free_name(stem: str) -> str:
     """The first of `stem`, `stem-2`, ... that no run has."""
-    attempt = 1
-    while (root() / (name := stem if attempt == 1 else f"{stem}-{attempt}")).exists():
-        attempt += 1
-    return name
+    return next(name for name in numbered_names(stem) if not (root() / name).exists())
 
 
 def create_siblings(specs: Sequence[Spec], name: str | None, stem: str, **facts: Any) -> list[RunFolder]:
@@ -219,17 +231,12 @@ def create_siblings(specs: Sequence[Spec], name: str | None, stem: str, **facts:
 
     NAME is `name`, or the first of `stem`, `stem-2`, ... for which all folder names are free.
     """
-    keys = [f"seed-{spec.training.seed}" for spec in specs]
-    attempt = 1
-    while True:
-        chosen = name if name is not None else stem if attempt == 1 else f"{stem}-{attempt}"
-        existing = [key for key in keys if (root() / checked_name(f"{chosen}-{key}")).exists()]
-        if not existing:
-            names = [f"{chosen}-{key}" for key in keys]
+    for chosen in numbered_names(stem) if name is None else (name,):
+        names = [f"{chosen}-seed-{spec.training.seed}" for spec in specs]
+        taken = [own for own in names if (root() / checked_name(own)).exists()]
+        if not taken:
             return [create(spec, own, stem, **facts, family=names) for own, spec in zip(names, specs, strict=True)]
-        if name is not None:
-            check_free(f"{name}-{existing[0]}")
-        attempt += 1
+    raise _already_exists(taken[0])
 
 
 def create_missing_siblings(run: RunFolder) -> None:
@@ -255,8 +262,15 @@ def create_missing_siblings(run: RunFolder) -> None:
 
 def check_free(name: str) -> None:
     """Refuse a name that a new run cannot have. Call it before any work starts."""
-    if (path := root() / checked_name(name)).exists():
-        raise RunError(f"the run {name!r} already exists in {root()}; choose another --name, or delete {path}")
+    if (root() / checked_name(name)).exists():
+        raise _already_exists(name)
+
+
+def _already_exists(name: str) -> RunError:
+    return RunError(
+        f"the run {name!r} already exists in {root()}; choose another --name, continue the run with "
+        f"`glasshouse resume {name}`, or delete {root() / name}"
+    )
 
 
 def find(name: str | os.PathLike[str]) -> RunFolder:

@@ -39,7 +39,7 @@ def read(run: Path) -> tuple[KeptSample, ...]:
     found = []
     for line in content.splitlines():
         with suppress(ValueError):
-            found.append(KeptSample(**kept_json.parse(line, KeptSample)))
+            found.append(kept_json.parse(line, KeptSample))
     return tuple(sorted(found, key=lambda sample: -sample.step))
 
 

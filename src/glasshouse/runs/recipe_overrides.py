@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-from glasshouse.records.run_list import override_text
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, recipes, spec_files
 from glasshouse.specs.errors import GlasshouseError
@@ -55,7 +54,7 @@ def fields_beside_start(spec: Spec) -> list[str]:
 
 def words(spec: Spec, fields: Iterable[str]) -> list[str]:
     """The values of these fields as overrides."""
-    return [f"{name}={override_text(spec.task if name == 'task' else _value(spec, name))}" for name in fields]
+    return [f"{name}={spec_files.override_text(spec.task if name == 'task' else _value(spec, name))}" for name in fields]
 
 
 def _fields(spec: Spec) -> list[str]:

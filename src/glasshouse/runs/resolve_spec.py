@@ -9,8 +9,7 @@ from typing import Any
 
 from glasshouse.records import progress_bar, user_paths
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.records.run_list import flat_fields, override_text
-from glasshouse.specs import aliases, recipes
+from glasshouse.specs import aliases, recipes, spec_files
 from glasshouse.specs.spec import Spec
 from glasshouse.training import adaptation, evaluation_interval, warm_start
 
@@ -103,7 +102,11 @@ def _named(overrides: Iterable[str], sections: Mapping[str, dict[str, Any]]) -> 
 
 def words_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> list[str]:
     """What the user asked for, as the words of a command: the recipe and the overrides."""
-    return [recipe, *overrides, *(f"{name}={override_text(value)}" for name, value in flat_fields(sections).items())]
+    return [
+        recipe,
+        *overrides,
+        *(f"{name}={spec_files.override_text(value)}" for name, value in spec_files.flat_fields(sections).items()),
+    ]
 
 
 def name_of(recipe: str) -> str:

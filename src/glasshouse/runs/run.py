@@ -31,7 +31,7 @@ from glasshouse.models.encoder import Encoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.heads.pooling import pool
 from glasshouse.models.recurrent import Recurrent
-from glasshouse.records import checkpoint, metric_log, run_folder, run_list
+from glasshouse.records import checkpoint, metric_log, run_folder
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs import weight_formats
@@ -109,7 +109,7 @@ class Run:
     @property
     def final_metrics(self) -> dict[str, dict[str, float]]:
         """The metrics of the final evaluation, for each held-out split; empty before it."""
-        return run_list.final_metrics(self.facts)
+        return self.folder.final_metrics()
 
     @property
     def final_step(self) -> int:

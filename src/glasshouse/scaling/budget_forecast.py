@@ -6,7 +6,6 @@ N parameters, D tokens, C compute in FLOPs.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -82,10 +81,3 @@ def make(
         losses[1:] *= np.exp(noise * np.random.default_rng(seed + index).standard_normal(len(losses) - 1))
         forecasts.append(SizeForecast(name, parameters, tokens, estimate(losses, law.freedom)))
     return BudgetForecast(budget, law.name, tuple(forecasts), best, missed=missed)
-
-
-def from_json(table: Mapping[str, Any]) -> BudgetForecast:
-    """Read what `dataclasses.asdict` wrote."""
-    sizes = (SizeForecast(**{**size, "loss": LawEstimate(**size["loss"])}) for size in table.get("sizes", ()))
-    best = LawEstimate(**table["best"]) if table.get("best") else None
-    return BudgetForecast(**{**table, "sizes": tuple(sizes), "best": best})

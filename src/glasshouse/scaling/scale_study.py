@@ -10,14 +10,14 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
-from glasshouse.records import containment, kept_json, kept_schema, user_paths
-from glasshouse.records.kept_schema import Also, Between, Count, Seconds, Seed, Size, Step, Text
+from glasshouse.records import containment, kept_json, user_paths
+from glasshouse.records.kept_schema import Also, Between, Count, Seconds, Seed, Size, Step, Text, as_type
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule
 from glasshouse.scaling.budget_forecast import ForecastOutcome
@@ -26,7 +26,7 @@ from glasshouse.scaling.rate_rule import RateRule
 from glasshouse.scaling.scaling_fit import MOST_FLOPS
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import run_queue, study_folder, study_values
-from glasshouse.studies.arm_table import ArmFacts
+from glasshouse.studies.study_folder import ArmFacts
 from glasshouse.version import __version__
 
 FILE, FORECAST, FORMAT = "scaling.json", "forecast.json", 1
@@ -215,7 +215,7 @@ def forecast_outcome(study: ScaleStudy) -> ForecastOutcome | None:
     if not path.exists():
         return None
     try:
-        forecast = budget_forecast.from_json(kept_json.read(path, budget_forecast.BudgetForecast))
+        forecast = kept_json.read(path, budget_forecast.BudgetForecast)
     except (OSError, ValueError) as error:
         raise RunError(f"{path} does not hold a forecast ({error}); restore or delete it") from None
     return ForecastOutcome(forecast, losses_at(study, forecast.budget))
@@ -255,10 +255,7 @@ def _from_json(path: Path) -> ScaleStudy:
         version, *_ = (table.pop(name, None) for name in ("format", "glasshouse", "created"))
         if isinstance(version, int) and version > FORMAT:
             raise RunError(f"{path} was written by a newer Glasshouse; upgrade with: pip install -U glasshouse")
-        kept_schema.check(table, ScaleStudy)
-        lists = {name: tuple(value) for name, value in table.items() if isinstance(value, list)}
-        sizes = {name: tuple(SizeRuns(**size) for size in table.get(name, ())) for name in ("sizes", "swept")}
-        study = ScaleStudy(**{**table, **lists, **sizes}, path=path)
+        study = replace(as_type(table, ScaleStudy), path=path)
         _check(study)
         return study
     except (OSError, ValueError, LookupError, ArithmeticError) as error:

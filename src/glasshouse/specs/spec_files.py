@@ -1,6 +1,7 @@
 """Read and write specs: TOML text, nested dictionaries and dotted overrides. Every input passes the same checks."""
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -27,6 +28,8 @@ KNOWN_ELSEWHERE = {
     "normalization": "norm",
     "normalisation": "norm",
 }
+# An item of a list that needs no quotes on a command line.
+_PLAIN_WORD = re.compile(r"(?!(true|false|inf|nan)\Z)[A-Za-z~./][\w~./-]*")
 
 
 def from_tables(tables: Mapping[str, Any]) -> Spec:
@@ -273,6 +276,25 @@ def _possible_fields(section: str) -> list[str]:
 def _not_a_field(section: str) -> str:
     first = next(iter(spec_fields.fields(SECTIONS[section])))
     return f"{section} is a section, not a field; set one of its fields, for example {section}.{first}=..."
+
+
+def flat_fields(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The fields in nested tables by their dotted names, unchecked."""
+    flat: dict[str, Any] = {}
+    for name, value in tables.items():
+        flat |= flat_fields(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat
+
+
+def override_text(value: Any) -> str:
+    """A value as an override has it."""
+    if isinstance(value, bool):
+        return _toml(value)
+    if not isinstance(value, list | tuple):
+        return str(value)
+    # Anything but plain words is quoted: a comma in an item is no end of it, and 1 or true could be no text.
+    plain = all(not isinstance(item, str) or _PLAIN_WORD.fullmatch(item) for item in value)
+    return f"[{','.join(override_text(item) if plain or not isinstance(item, str) else _toml(item) for item in value)}]"
 
 
 def _toml(value: Any) -> str:

@@ -1,7 +1,6 @@
 """Whether a run in an arm's folder is a run of the arm: a run that was put there from elsewhere decides no verdict."""
 
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.records.run_list import flat_fields
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError
 from glasshouse.studies.study_folder import PlannedArm
@@ -15,8 +14,8 @@ def check(run: RunFolder, arm: PlannedArm) -> None:
     """
     if not arm.changes:
         return
-    planned = flat_fields(spec_files.tables_from_toml(spec_files.to_toml(arm.spec), run.name))
-    found = flat_fields(run.tables())
+    planned = spec_files.flat_fields(spec_files.tables_from_toml(spec_files.to_toml(arm.spec), run.name))
+    found = spec_files.flat_fields(run.tables())
     for field in arm.changes:
         if field in planned and field in found and planned[field] != found[field]:
             raise RunError(

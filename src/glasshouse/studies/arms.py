@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from glasshouse.records import run_folder
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, spec_fields
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
-from glasshouse.studies.arm_table import RESERVED_NAMES
+from glasshouse.studies.study_folder import RESERVED_NAMES
 
 # More arms are almost certainly a typing error: each arm is trained once per seed.
 MAX_ARMS = 200
@@ -115,8 +116,10 @@ def expand(grid: ArmGrid) -> tuple[Variant, ...]:
         name = ", ".join(parts)
         if same := next((other for other in variants if other.spec == spec), None):
             raise SpecError(f"the arms {same.name!r} and {name!r} have the same spec; remove one of them")
-        used = {*RESERVED_NAMES, *(other.folder for other in variants)}
-        variants.append(Variant(name, _unused_name(folder_name(name), used), recipe, changes, spec))
+        # A file system may ignore case.
+        used = {folder.lower() for folder in (*RESERVED_NAMES, *(other.folder for other in variants))}
+        folder = next(free for free in run_folder.numbered_names(folder_name(name)) if free.lower() not in used)
+        variants.append(Variant(name, folder, recipe, changes, spec))
     return tuple(variants)
 
 
@@ -251,11 +254,6 @@ def written_number(text: str, power: bool) -> str:
     return f"{'-' * sign}{first}{'.' * bool(rest)}{rest}e{exponent + len(rest)}"
 
 
-def without_spelling(name: str) -> str:
-    """A name of an arm with its numbers written in one way, so that 1e-3 and 0.001 are the same name."""
-    return re.sub(rf"(?<![\w.-]){_NUMBER}(?![\w.])", lambda found: written_number(found[0], power=True), name)
-
-
 def _short_field_names(fields: list[str]) -> dict[str, str]:
     """Each field's last word if these differ, otherwise the dotted name."""
     short = [field.rpartition(".")[2] for field in fields]
@@ -265,13 +263,3 @@ def _short_field_names(fields: list[str]) -> dict[str, str]:
 def _short_recipe_names(recipes: Sequence[str]) -> dict[str, str]:
     short = [resolve_spec.name_of(recipe) for recipe in recipes]
     return dict(zip(recipes, short if len(set(short)) == len(short) else recipes, strict=True))
-
-
-def _unused_name(name: str, used: set[str]) -> str:
-    """The name, with a number added if a file system that ignores case already has it."""
-    lower = {other.lower() for other in used}
-    attempt, chosen = 1, name
-    while chosen.lower() in lower:
-        attempt += 1
-        chosen = f"{name}-{attempt}"
-    return chosen

@@ -7,8 +7,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from glasshouse.pages import study_text
 from glasshouse.records import containment, kept_json, kept_schema, lock
 from glasshouse.records.kept_schema import Seed, Size, Text
-from glasshouse.records.run_entries import RunEntry, RunEntryReader, is_run
-from glasshouse.records.run_list import DAMAGED
+from glasshouse.records.run_entries import DAMAGED, RunEntry, RunEntryReader, is_run
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
 from glasshouse.studies.study_folder import CLAIMS, FILE, MOST_ARMS, MOST_SEEDS, InformingEntries
@@ -111,7 +110,7 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
         changed = (path / FILE).stat().st_mtime
         design = kept_json.read(path / FILE, dict[str, Any])
         sound, faults = kept_schema.fitting_entries(design, InformingEntries)
-        kept_schema.check(sound, EntryTable)
+        kept_schema.as_type(sound, EntryTable)
         arms = [
             (arm["name"], containment.folder_within(path, [arm["folder"]], path / FILE), arm["recipe"])
             for arm in design["arms"]

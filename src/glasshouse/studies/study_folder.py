@@ -7,57 +7,52 @@ A study has no other state. Nothing in this module trains.
 import dataclasses
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.data.prepared_data import Leak
-from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, run_folder, user_paths
-from glasshouse.records.kept_schema import Between, Seconds, Seed, Size, Text, Time
+from glasshouse.records import atomic_files, containment, kept_json, lock, run_folder, user_paths
+from glasshouse.records.kept_schema import (
+    Also,
+    Between,
+    Count,
+    Seconds,
+    Seed,
+    Size,
+    Text,
+    Time,
+    Written,
+    as_type,
+    fitting_entries,
+)
+from glasshouse.records.run_facts import PlanFacts
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.results.study import StudyRegistration
 from glasshouse.specs import catalogue, options, spec_files
 from glasshouse.specs.errors import GlasshouseError, RunError, SpecError
 from glasshouse.specs.spec import Spec
-from glasshouse.studies.arm_table import FILE, ArmTable, check_arms
 from glasshouse.studies.study_options import MOST_SEEDS, Question, StudyOptions
-from glasshouse.verdicts.verdict import LARGEST_MARGIN, SMALLEST_ALPHA, VerdictRule
+from glasshouse.verdicts.verdict import VerdictRule
 from glasshouse.version import __version__
 
+FILE = "study.json"
 # Increased whenever the previous release could not read a folder that this release writes.
 FORMAT = 3
+# Names that a study folder uses itself, or that would make it look like a run. No arm's folder has one.
+RESERVED_NAMES = (FILE, "report.html", "table.md", "table.tex", "comparison.json", "multiverse", "checkpoints", lock.FILE)
 # The folder among the studies that holds the trials of claims.
 CLAIMS = "claims"
 # The folder inside an arm's folder that holds its tuning runs.
 TUNING = "tuning"
 # Tuning uses seeds from here on, far from those that users choose.
 FIRST_TUNING_SEED = 1_000_000
-# The fields of PlannedArm that study.json stores unchanged.
-PLAIN_ARM_FIELDS = ("name", "folder", "recipe", "changes", "asked", "replicas", "facts", "step_flops")
-
-# The fields of Design that study.json stores unchanged.
-PLAIN_FIELDS = (
-    "created",
-    "seeds",
-    "metric",
-    "step_seconds",
-    "judged",
-    "notes",
-    "power",
-    "replicas",
-    "replicates",
-    "multiverse",
-    "multiverse_cost",
-    "all_pairs",
-    "shortens_interval",
-)
-
 # More than commands accept.
 MOST_ARMS = 1_000
-SeedCount = Annotated[int, Between(0, MOST_SEEDS)]
 
 
 def root() -> Path:
@@ -72,20 +67,29 @@ def checked_name(name: str) -> str:
     return run_folder.checked_name(name, "study")
 
 
+class ArmFacts(TypedDict):
+    """What is recorded in every run of an arm."""
+
+    plan: PlanFacts
+    data: NotRequired[str]
+    labels: NotRequired[list[str]]
+    start: NotRequired[dict[str, Any]]
+
+
 @dataclass(frozen=True)
 class PlannedArm:
     """One arm before its runs: the requested spec as TOML, the spec as it will run, and facts recorded in every run."""
 
-    name: str
-    folder: str
-    recipe: str
+    name: Text
+    folder: Text
+    recipe: Text
     changes: dict[str, str]
     asked: str  # the requested spec as TOML
-    spec: Spec
-    facts: dict[str, Any]
-    replicas: int = 1  # the maximum number of runs that train together
+    spec: Annotated[Spec, Written(spec_files.from_toml)]
+    facts: Annotated[dict[str, Any], Also(ArmFacts)]
+    replicas: Annotated[int, Between(1, 1e6)] = 1  # the maximum number of runs that train together
     notes: tuple[str, ...] = ()
-    step_flops: int = 0  # FLOPs of one training step; 0 if an earlier release, which did not count them, wrote the study
+    step_flops: Count = 0  # FLOPs of one training step
 
 
 @dataclass(frozen=True)
@@ -101,27 +105,27 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Design:
-    """Everything that is decided before the runs."""
+    """Everything that is decided before the runs: the content of `study.json`."""
 
-    created: float
+    created: Time
     question: Question
-    arms: tuple[PlannedArm, ...]
-    seeds: tuple[int, ...]
-    metric: str
+    arms: Annotated[tuple[PlannedArm, ...], Size(1, MOST_ARMS)]
+    seeds: Annotated[tuple[Seed, ...], Size(1, MOST_SEEDS)]
+    metric: Text
     rule: VerdictRule
     tuning: Tuning | None = None
-    step_seconds: dict[str, list[float]] = dataclasses.field(default_factory=dict)  # arm -> seconds per step in each round
-    judged: tuple[int, ...] = ()  # the numbers of seeds that had been judged each time more seeds were added
+    step_seconds: dict[str, list[Seconds]] = dataclasses.field(default_factory=dict)  # arm -> seconds per step in each round
+    judged: tuple[Count, ...] = ()  # the numbers of seeds that had been judged each time more seeds were added
     notes: tuple[str, ...] = ()
     power: str = ""  # the differences that the seeds find; empty before the first run is planned
     multiverse_cost: str = ""  # the runs that a multiverse adds
     leaks: tuple[Leak, ...] = ()  # data leakage in any arm's data
     finished: bool = False
     replicas: str = "auto"  # as requested; the resulting number is in each PlannedArm
-    registration: StudyRegistration | None = None
+    registered: StudyRegistration | None = None
     replicates: str = ""  # the name of the study that this one replicates, in the same folder of studies
     multiverse: bool = False  # whether the verdicts are also computed under other reasonable choices
-    damage: tuple[str, ...] = ()  # what was left out on reading, because it was damaged
+    damage: tuple[str, ...] = ()  # what was left out on reading, because it was damaged; not kept
     all_pairs: bool = False  # whether all pairs of arms are judged besides the comparisons with the first arm
     # Whether the interval of evaluations was shortened for a curve, if nobody named it. False: as the recipes have it.
     shortens_interval: bool = False
@@ -143,7 +147,7 @@ class Design:
             seeds=None if self.question.until_decided else seeds,
             replicate=self.replicates or None,
             replicas=self.replicas,
-            register=self.registration is not None,
+            register=self.registered is not None,
             multiverse=self.multiverse,
             all_pairs=self.all_pairs and self.question.kind == "compare",
             name=name,
@@ -152,78 +156,44 @@ class Design:
         return shlex.join(["glasshouse", self.question.kind, *words, *options.words(study)])
 
     def to_json(self) -> dict[str, Any]:
-        arms = []
-        for arm in self.arms:
-            plain = {name: getattr(arm, name) for name in PLAIN_ARM_FIELDS}
-            arms.append({**plain, "notes": list(arm.notes), "spec": spec_files.to_toml(arm.spec)})
-        fields = {name: getattr(self, name) for name in PLAIN_FIELDS}
-        tables = {"question": asdict(self.question), "rule": asdict(self.rule), "arms": arms}
-        tuning = asdict(self.tuning) if self.tuning else None
-        head = {"format": FORMAT, "glasshouse": __version__}
-        leaks = [asdict(leak) for leak in self.leaks]
-        registered = {"registered": asdict(self.registration)} if self.registration else {}
-        return {**head, **fields, **tables, "tuning": tuning, "leaks": leaks, "finished": self.finished, **registered}
+        table = asdict(self)
+        del table["damage"]
+        for kept, arm in zip(table["arms"], self.arms, strict=True):
+            kept["spec"] = spec_files.to_toml(arm.spec)
+        return {"format": FORMAT, "glasshouse": __version__, **table}
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any], where: str) -> "Design":
         """Read `study.json`. Raises ValueError if it is damaged in a place that decides anything."""
-        sound, faults = kept_schema.fitting_entries(table, InformingEntries)
-        lost = {name: INFORMING[name] for name in INFORMING if name in table and name not in sound}
-        table = {**sound, **lost}
-        kept_schema.check(table, StudyTable)
-        check_arms(table["arms"])
-        if len(set(table["seeds"])) < len(table["seeds"]):
+        told = {name: table[name] for name in DECIDES_NOTHING if name in table}
+        sound, faults = fitting_entries(told, cls)
+        lost = {name: DECIDES_NOTHING[name] for name in told if name not in sound}
+        damage = [f"{where}: {fault}; it is left out" for fault in faults]
+        kept = {name: value for name, value in table.items() if name not in ("format", "glasshouse")}
+        design: Design = as_type({**kept, **lost, "damage": damage}, cls)
+        if missing := [each.name for each in fields(VerdictRule) if each.name not in table["rule"]]:
+            raise ValueError(f"rule.{missing[0]} is missing")
+        design._check(where)
+        return design
+
+    def _check(self, where: str) -> None:
+        """Refuse a design whose runs could be taken for others, or that no command makes. Raises ValueError or RunError."""
+        for what in ("name", "folder"):
+            # File systems that ignore case have one folder for both.
+            known = Counter(getattr(arm, what).lower() if what == "folder" else arm.name for arm in self.arms)
+            if twice := next((value for value, count in known.items() if count > 1), None):
+                raise ValueError(f"two arms have the {what} {twice[:100]!r}")
+        if taken := next((arm.folder for arm in self.arms if arm.folder.lower() in RESERVED_NAMES), None):
+            raise ValueError(f"an arm has the folder {taken!r}, which is a name of the study's own files")
+        if len(set(self.seeds)) < len(self.seeds):
             raise ValueError("its seeds name a seed twice")
-        arms = tuple(
-            PlannedArm(
-                **{name: arm[name] for name in PLAIN_ARM_FIELDS if name in arm},
-                spec=spec_files.from_toml(arm["spec"], where),
-                notes=tuple(arm["notes"]),
-            )
-            for arm in table["arms"]
-        )
-        question = {**table["question"], "words": tuple(table["question"]["words"])}
-        rule = {**table["rule"], "looks": tuple(table["rule"]["looks"])}
-        if rule["margin"] is not None:
-            rule["margin"] = float(rule["margin"])
-        tuning = table["tuning"] and Tuning(**{**table["tuning"], "seeds": tuple(table["tuning"]["seeds"])})
-        if replicates := table.get("replicates", ""):
-            containment.folder_within(Path(), [replicates], Path(where))
-        if tuning and not tuning.chosen and tuning.values.keys() != {arm.name for arm in arms}:
+        if max(self.rule.looks, default=0) > MOST_SEEDS:
+            raise ValueError(f"rule.looks has more than {MOST_SEEDS:,} seeds")
+        if self.replicates:
+            containment.folder_within(Path(), [self.replicates], Path(where))
+        tuning = self.tuning
+        if tuning and not tuning.chosen and tuning.values.keys() != {arm.name for arm in self.arms}:
             raise ValueError("the arms of its tuning are not the arms of the study")
-        return cls(
-            created=table["created"],
-            metric=table["metric"],
-            step_seconds=table["step_seconds"],
-            finished=table["finished"],
-            seeds=tuple(table["seeds"]),
-            judged=tuple(table["judged"]),
-            notes=tuple(table["notes"]),
-            power=table.get("power", ""),
-            multiverse_cost=table.get("multiverse_cost", ""),
-            leaks=tuple(Leak(**leak) for leak in table.get("leaks", ())),
-            question=Question(**question),
-            rule=VerdictRule(**rule),
-            arms=arms,
-            tuning=tuning or None,
-            replicas=table.get("replicas", "auto"),
-            registration=StudyRegistration(**table["registered"]) if "registered" in table else None,
-            replicates=replicates,
-            multiverse=table.get("multiverse", False),
-            damage=tuple(f"{where}: {fault}; it is left out" for fault in faults),
-            all_pairs=table.get("all_pairs", False),
-            shortens_interval=table.get("shortens_interval", False),
-        )
-
-
-class RuleTable(TypedDict):
-    """The rule of the verdicts in `study.json`. Every release has written all of it, and each entry decides verdicts."""
-
-    alpha: Annotated[float, Between(SMALLEST_ALPHA, 0.5)]
-    margin: Annotated[float, Between(0, LARGEST_MARGIN)] | None
-    spread: Annotated[float, Between(0, LARGEST_MARGIN)]
-    higher_is_better: bool
-    looks: list[SeedCount]
 
 
 class InformingEntries(TypedDict):
@@ -235,28 +205,8 @@ class InformingEntries(TypedDict):
     leaks: NotRequired[list[Leak]]
 
 
-INFORMING = {"created": 0.0, "step_seconds": {}, "notes": [], "leaks": []}
-
-
-class StudyTable(InformingEntries):
-    """The content of `study.json`."""
-
-    format: NotRequired[Annotated[int, Between(0, FORMAT)]]
-    question: Question
-    arms: Annotated[list[ArmTable], Size(1, MOST_ARMS)]
-    seeds: Annotated[list[Seed], Size(1, MOST_SEEDS)]
-    metric: Text
-    rule: RuleTable
-    tuning: Tuning | None
-    judged: list[SeedCount]
-    finished: bool
-    replicas: NotRequired[str]
-    registered: NotRequired[StudyRegistration]
-    replicates: NotRequired[str]
-    multiverse: NotRequired[bool]
-    power: NotRequired[str]
-    multiverse_cost: NotRequired[str]
-    all_pairs: NotRequired[bool]
+# The same with what stands in for a damaged one.
+DECIDES_NOTHING = {"created": 0.0, "step_seconds": {}, "notes": [], "leaks": []}
 
 
 @dataclass(frozen=True)

@@ -55,10 +55,10 @@ def _plan(design: Design) -> dict[str, Any]:
 
 def check(study: StudyFolder, design: Design) -> None:
     """Refuse a registered study whose plan is no longer the registered one."""
-    if design.registration and digest(design) != design.registration.digest:
+    if design.registered and digest(design) != design.registered.digest:
         raise RunError(
             f"{study.path} was changed after it was registered: its plan no longer has the digest "
-            f"{design.registration.digest[:12]}; restore its study.json, or ask the new question under another --name"
+            f"{design.registered.digest[:12]}; restore its study.json, or ask the new question under another --name"
         )
 
 

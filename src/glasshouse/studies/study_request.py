@@ -5,17 +5,15 @@ Checks that nothing which was decided before the runs is changed afterwards. Tra
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 
 from glasshouse.formatting import duration
 from glasshouse.launching.submission import Submission
-from glasshouse.records import progress_bar
+from glasshouse.records import progress_bar, run_folder
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.options import options_of
 from glasshouse.studies import (
-    arms,
     multiverse,
     study_folder,
     study_pairs,
@@ -46,8 +44,7 @@ class StudyRequest:
 
     def find(self) -> tuple[StudyFolder | None, str]:
         """(the study with the same question, or None; the name for a new study)."""
-        for attempt in count(1):
-            numbered = self.default_name if attempt == 1 else f"{self.default_name}-{attempt}"
+        for numbered in run_folder.numbered_names(self.default_name):
             candidate = self.options.name or numbered
             path = self.root / candidate
             if not path.exists():
@@ -115,7 +112,7 @@ def _planned(request: StudyRequest, device: str) -> Design:
     if options.multiverse:
         design = _with_multiverse(design, request.variants)
     if options.register:
-        design = replace(design, registration=study_registration.new_registration(design))
+        design = replace(design, registered=study_registration.new_registration(design))
     return design
 
 
@@ -126,8 +123,7 @@ def _question_difference(design: Design, question: Question, variants: Sequence[
         if old != new:
             return f"its {name.replace('_', '-')} is {old}, not {new}"
     old_names, new_names = [arm.name for arm in design.arms], [variant.name for variant in variants]
-    # Studies of older releases have ranges whose values were written in two ways.
-    if [arms.without_spelling(name) for name in old_names] != [arms.without_spelling(name) for name in new_names]:
+    if old_names != new_names:
         return f"its arms are {', '.join(old_names)}, not {', '.join(new_names)}"
     for arm, variant in zip(design.arms, variants, strict=True):
         if changed := spec_files.difference(spec_files.from_toml(arm.asked, f"arm {arm.name}"), variant.spec):
@@ -151,7 +147,7 @@ def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
         design = study.design()
         if design.question.until_decided or not (new := [seed for seed in seeds if seed not in design.seeds]):
             return
-        if design.registration:
+        if design.registered:
             study_registration.refuse_seeds(study, new)
         if design.tuning and set(new) & set(design.tuning.seeds):
             raise SpecError(
@@ -168,19 +164,19 @@ def _announce(study: StudyFolder, design: Design) -> None:
     progress_bar.say(f"{Path(study.path)}: {count}, about {duration(seconds)} one after another; {design.notes[0]}")
     if design.multiverse_cost:
         progress_bar.say(design.multiverse_cost)
-    if design.registration:
-        progress_bar.say(f"registered before the first run, digest {design.registration.digest}")
+    if design.registered:
+        progress_bar.say(f"registered before the first run, digest {design.registered.digest}")
 
 
 def _register(study: StudyFolder) -> None:
     """Register a study that has no runs yet; one that is registered stays as it is."""
     with study.locked():
         design = study.design()
-        if design.registration:
+        if design.registered:
             return
         if _has_runs(study, design):
             study_registration.refuse_late(study)
-        study.write(replace(design, registration=study_registration.new_registration(design)))
+        study.write(replace(design, registered=study_registration.new_registration(design)))
 
 
 def _has_runs(study: StudyFolder, design: Design) -> bool:

@@ -58,7 +58,7 @@ def collect(study: StudyFolder) -> StudyResults:
         command=design.command(study.name),
         items=_item_count(study, design),
         item_name=study_values.task_of(design).items if design.question.items else "",
-        registration=design.registration,
+        registration=design.registered,
         replications=replications,
         multiverse=_multiverse(study, design),
         curve_most=study_metric.metric_declaration(curve, design.arms[0].spec.task).most,

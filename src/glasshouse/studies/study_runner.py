@@ -104,7 +104,7 @@ def _replication(asked: Question, options: StudyOptions, name_of_original: str) 
     else:
         seeds = study_replication.fresh_seeds(original, options.seeds)
         tuning_plan = tuning.parse(design.question.tune, variants, seeds, study_replication.first_tuning_seed(original))
-    register = options.register or (existing is None and design.registration is not None)
+    register = options.register or (existing is None and design.registered is not None)
     return StudyRequest(
         question=design.question,
         options=replace(options, name=name, register=register),

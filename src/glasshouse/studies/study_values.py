@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 
-from glasshouse.records import run_list
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue
@@ -109,7 +108,7 @@ def held_out_splits(study: StudyFolder, design: Design) -> list[str]:
     """The splits on which the runs report the study's metric."""
     name = design.metric.partition(".")[2]
     runs = (study.run(arm, seed) for arm in design.arms for seed in design.seeds)
-    outcomes = (run_list.final_metrics(run.facts()) for run in runs if run_queue.status(run) == Status.DONE)
+    outcomes = (run.final_metrics() for run in runs if run_queue.status(run) == Status.DONE)
     outcome = next(outcomes, {})
     return [split for split in multiverse.SPLITS if name in outcome.get(split, {})]
 

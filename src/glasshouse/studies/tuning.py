@@ -15,10 +15,9 @@ from glasshouse.specs import declared, spec_fields, spec_files
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
 from glasshouse.studies import arms, run_queue, study_metric, study_values
-from glasshouse.studies.arm_table import FILE
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.run_queue import Place, QueuedRun
-from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, PlannedArm, StudyFolder, Tuning
+from glasshouse.studies.study_folder import FILE, FIRST_TUNING_SEED, Design, PlannedArm, StudyFolder, Tuning
 from glasshouse.studies.study_planning import with_seed
 from glasshouse.training import warm_start
 

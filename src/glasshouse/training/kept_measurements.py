@@ -204,24 +204,10 @@ def find(job: Job) -> tuple[SpeedMeasurement | None, str]:
 def read(path: Path) -> SpeedMeasurement | None:
     """A kept measurement; None if the file is damaged."""
     try:
-        table = kept_json.read(path, SpeedMeasurement)
+        measurement: SpeedMeasurement = kept_json.read(path, SpeedMeasurement)
     except (OSError, ValueError):
         return None
-    replicas = table.get("replicas")
-    measurement = SpeedMeasurement(
-        **table
-        | {
-            "words": tuple(table["words"]),
-            "times": tuple(TimedSettings(**_with_tuples(one)) for one in table["times"]),
-            "replicas": TimedReplicas(**_with_tuples(replicas)) if replicas else None,
-            "fast_paths": tuple(TimedWithout(**_with_tuples(one)) for one in table.get("fast_paths", ())),
-        }
-    )
     return measurement if measurement.fastest() else None
-
-
-def _with_tuples(table: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
 
 
 def of_machine(device: torch.device) -> list[SpeedMeasurement]:
