@@ -83,7 +83,7 @@ def table(name: str, about: str) -> str:
     """One run's certificate in Markdown."""
     lines = [f"## {name}", "", about[0].upper() + about[1:] + ".", "", "| check | difference | tolerance | verdict | how |"]
     lines.append("|---|---:|---:|---|---|")
-    for check in glasshouse.certify(name, device="cpu"):
+    for check in glasshouse.runs.certify(name, device="cpu"):
         difference, tolerance = ("" if number is None else f"{number:.2g}" for number in (check.difference, check.tolerance))
         lines.append(f"| {check.name} | {difference} | {tolerance} | {check.verdict} | {check.note} |")
     return "\n".join(lines)

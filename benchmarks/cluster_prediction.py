@@ -101,7 +101,7 @@ def show_predictions(models: dict[str, tuple[str, ...]], counts: list[int], smok
     """Measure everything in several rounds, and print after each what the fastest times so far predict and show."""
     warm, steps, repeats, rounds = (1, 2, 2, 1) if smoke else (WARM, STEPS, REPEATS, ROUNDS)
     fields = {name: (*COMMON, *shape) for name, shape in models.items()}
-    specs = {name: glasshouse.spec_of("demo-lm", *changes) for name, changes in fields.items()}
+    specs = {name: glasshouse.runs.spec_of("demo-lm", *changes) for name, changes in fields.items()}
     for spec in specs.values():
         Job.prepare(spec, torch.device("cpu"))  # fills the cache, so that the processes need not wait for each other
     request = {"models": fields, "counts": counts, "warm": warm, "steps": steps, "repeats": repeats}
@@ -185,7 +185,7 @@ def work(request: dict[str, Any]) -> None:
         process_group.join()
         found |= collective_seconds(request["repeats"])
     for name, fields in request["models"].items():
-        job = Job.prepare(glasshouse.spec_of("demo-lm", *fields), torch.device("cpu"))
+        job = Job.prepare(glasshouse.runs.spec_of("demo-lm", *fields), torch.device("cpu"))
         for processes in request["counts"] if process_group.size() == 1 else [process_group.size()]:
             training = replace(job.spec.training, batch=job.spec.training.batch // processes)
             own_rows = replace(job, spec=replace(job.spec, training=training))
@@ -275,12 +275,12 @@ def large_table() -> Iterator[str]:
             yield f"| {' | '.join(cells)} |"
 
 
-def fitting_plan(cluster: str, fields: tuple[str, ...]) -> glasshouse.ClusterPlan:
+def fitting_plan(cluster: str, fields: tuple[str, ...]) -> glasshouse.training.cluster_prediction.ClusterPlan:
     """The plan with the smallest number of micro-batches that fits into memory."""
     parts = 1
     while True:
         accumulation = f"training.gradient_accumulation={parts}"
-        plan = glasshouse.plan_cluster("gpt-2", *fields, accumulation, cluster=cluster, device="cpu")
+        plan = glasshouse.cluster.plan_cluster("gpt-2", *fields, accumulation, cluster=cluster, device="cpu")
         if plan.best.fits or plan.rows == 1:
             return plan
         parts *= 2

@@ -27,11 +27,11 @@ import glasshouse
 file, output, step = sys.argv[1:]
 start = time.perf_counter()
 if step == "plan":
-    glasshouse.plan_data([file], output=output)
+    glasshouse.data.plan_data([file], output=output)
 elif step == "join":
-    glasshouse.prepare_data([file], output=output)
+    glasshouse.data.prepare_data([file], output=output)
 else:
-    glasshouse.prepare_data([file], output=output, part=step)
+    glasshouse.data.prepare_data([file], output=output, part=step)
 usage = resource.getrusage(resource.RUSAGE_SELF)
 peak = 1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 print(json.dumps({"seconds": time.perf_counter() - start, "processor": usage.ru_utime + usage.ru_stime, "peak": peak}))

@@ -81,7 +81,7 @@ class Ours(Contender):
 
     def __init__(self, setting: Setting, recipe: str, data: str, name: str, *overrides: str) -> None:
         self.name = name
-        spec = glasshouse.spec_of(
+        spec = glasshouse.runs.spec_of(
             recipe,
             data,
             f"data.context={setting.context}",
@@ -476,7 +476,7 @@ def rows_of(part: str, options: argparse.Namespace, folder: Path) -> tuple[str, 
         data, column = f"data.files={pairs}", "target"
     else:
         data, column = f"data.source={options.source}", "label"
-    source = prepared_data.find_source(glasshouse.spec_of(RECIPES[part], data, "training.start_from=").data, (column,))
+    source = prepared_data.find_source(glasshouse.runs.spec_of(RECIPES[part], data, "training.start_from=").data, (column,))
     rows = {
         split: [(document.text, document.fields[column]) for document in source.documents(split)]
         for split in ("train", "test")

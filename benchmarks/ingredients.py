@@ -58,7 +58,7 @@ def main() -> None:
     changes: tuple[str, ...] = COMMON
     if options.smoke:
         steps, seeds, arms, changes = 20, 2, ["recipe", "both-warmups"], (*COMMON, *SMOKE)
-    folder = glasshouse.studies_folder() / "ingredients-specs"
+    folder = glasshouse.studies.studies_folder() / "ingredients-specs"
     folder.mkdir(parents=True, exist_ok=True)
     lengths = (f"training.steps={steps}", f"evaluation.every={steps}")
     for name in arms:

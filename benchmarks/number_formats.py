@@ -43,7 +43,7 @@ MARGIN = 0.01
 def final_loss(form: str, seed: int, steps: int, smoke: bool) -> float:
     """The validation loss after so many steps."""
     changes = (*MODEL, *FORMS[form], *(SMOKE if smoke else ()), f"training.steps={steps}", f"training.seed={seed}")
-    job = Job.prepare(glasshouse.spec_of("python-code", *changes), devices.pick("auto"))
+    job = Job.prepare(glasshouse.runs.spec_of("python-code", *changes), devices.pick("auto"))
     engine = job.engine("bf16")
     for step in range(steps):
         engine.step(step)

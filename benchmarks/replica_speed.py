@@ -92,7 +92,7 @@ def main() -> None:
     if options.smoke:
         recipe, overrides = "demo-lm", [*SMOKE, *overrides]
         options.replicas, options.precision = "2", "fp32"
-    spec = glasshouse.spec_of(recipe, "training.steps=100000", *overrides)
+    spec = glasshouse.runs.spec_of(recipe, "training.steps=100000", *overrides)
     job = Job.prepare(spec, devices.pick(options.device))
     needed = {
         name: replica_count.predicted_memory(jobs_of(job, 1, precision=name)[0]) for name in options.precision.split(",")

@@ -85,7 +85,7 @@ def main() -> None:
     for text in " ".join(words).split("+"):
         recipe, *overrides = text.split()
         try:
-            job = Job.prepare(glasshouse.spec_of(recipe, *overrides), device)
+            job = Job.prepare(glasshouse.runs.spec_of(recipe, *overrides), device)
         except glasshouse.GlasshouseError as error:
             parser.error(str(error))
         profiles[" ".join((recipe, *overrides))] = step_parts(job, 2 if options.smoke else options.steps)

@@ -101,7 +101,7 @@ class Curve:
 
 def write_peer_data(folder: Path, case: Case) -> None:
     """nanoGPT's data files with the tokens of our training and validation splits."""
-    spec = glasshouse.spec_of(case.recipe, *case.ours)
+    spec = glasshouse.runs.spec_of(case.recipe, *case.ours)
     prepared = Job.prepare(spec, torch.device("cpu")).prepared
     folder.mkdir(parents=True)
     prepared.splits["train"].tokens[:].astype("uint16").tofile(folder / "train.bin")
@@ -162,7 +162,7 @@ def our_curve(case: Case, device: str, seed: int, folder: Path, log: Path) -> Cu
             time.sleep(POLL_SECONDS)
     if process.returncode:
         raise SystemExit(f"glasshouse ended with exit code {process.returncode}; its output is in {log}")
-    spec = glasshouse.spec_of(case.recipe, *case.ours)
+    spec = glasshouse.runs.spec_of(case.recipe, *case.ours)
     curve.step_seconds = spec.training.batch * spec.data.context / statistics.median(speeds)
     return curve
 

@@ -243,7 +243,7 @@ def groups(names: list[str], peers: list[str], device: torch.device) -> list[lis
 
 
 def steps_table(case: Case, device: torch.device, nanogpt: Path | None, smoke: bool) -> Table:
-    jobs = {name: Job.prepare(glasshouse.spec_of(case.recipe, *form), device) for name, form in case.forms.items()}
+    jobs = {name: Job.prepare(glasshouse.runs.spec_of(case.recipe, *form), device) for name, form in case.forms.items()}
     first = next(iter(jobs.values()))
     builders: dict[str, Callable[[], Run]] = {}
     if nanogpt:
@@ -285,7 +285,7 @@ def plain_command(recipe: str, smoke: bool) -> None:
 
     It writes neither checkpoints nor a report, computes no baselines and samples nothing.
     """
-    job = Job.prepare(glasshouse.spec_of(recipe, *course_overrides(recipe, smoke)), devices.pick("cpu"))
+    job = Job.prepare(glasshouse.runs.spec_of(recipe, *course_overrides(recipe, smoke)), devices.pick("cpu"))
     spec, order = job.spec, job.engine()
     classes = 3 if spec.task == "classify" else 0
     model = PlainTransformer(job, classes)

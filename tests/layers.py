@@ -4,6 +4,7 @@
 LAYERS = [
     "cli",
     "sklearn",
+    "cluster",
     "api",
     "claims",
     "certificates",
@@ -33,5 +34,6 @@ LAYERS = [
     "compilation",
     "formatting",
     "interrupts",
+    "faces",
     "version",
 ]

@@ -31,7 +31,7 @@ def test_a_generated_page_is_current(name):
 
 
 def test_the_pages_of_claims_follow_from_their_record():
-    assert glasshouse.check_claims(ROOT / "docs" / "claims") == []
+    assert glasshouse.claims.check_claims(ROOT / "docs" / "claims") == []
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -82,8 +82,13 @@ def test_the_architecture_lists_the_layers_in_order():
 
 
 def test_the_reference_lists_every_public_name():
-    listed = re.findall(r"^::: glasshouse\.(\w+)$", (ROOT / "docs" / "reference" / "python.md").read_text(), re.MULTILINE)
+    text = (ROOT / "docs" / "reference" / "python.md").read_text()
+    listed = re.findall(r"^::: glasshouse\.(\w+)$", text, re.MULTILINE)
     assert sorted(listed) == sorted(set(glasshouse.__all__) - {"__version__"})
+    faces = re.findall(r"`(?:glasshouse\.)?(\w+)`", text[text.index("the packages") : text.index("what stands below")])
+    shown = {name for face in faces for name in dir(getattr(glasshouse, face)) if name[0] != "_"}
+    for module, name in re.findall(r"^::: (glasshouse\.api\.\w+)\.(\w+)$", text, re.MULTILINE):
+        assert name in shown, f"{name} of {module} is shown by no package"
 
 
 def test_the_site_has_every_page():

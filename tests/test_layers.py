@@ -65,8 +65,8 @@ def test_no_circles():
         visit(name, ())
 
 
-# What a command may use besides the public interface: its own package, functions that format, declared options, and
-# the message of Ctrl-C.
+# What a command may use: the public interface, its own package, functions that format, declared options, and the message
+# of Ctrl-C.
 PRINTING = (
     "cli",
     "formatting",
@@ -79,7 +79,8 @@ PRINTING = (
     "specs.errors",
     "specs.options",
     "studies.study_options",
-    "launching.cluster_settings",
+    "launching",
+    "api",
 )
 
 

@@ -16,7 +16,7 @@ SOURCE = Path(glasshouse.__file__).parent
 MOST = {
     "lines": 79_570,
     "files": 676,
-    "public names": 134,
+    "public names": 30,
     "lines with Any": 986,
     "type: ignore": 148,
     "isinstance of models and tasks": 86,

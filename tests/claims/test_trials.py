@@ -20,7 +20,7 @@ FOLDER = Path("studies/claims/made-up")
 
 def listed_case() -> Case:
     """The made-up claim in the list of all claims."""
-    [case] = [case for case in glasshouse.list_claims() if case.name == "made-up"]
+    [case] = [case for case in glasshouse.claims.list_claims() if case.name == "made-up"]
     return case
 
 

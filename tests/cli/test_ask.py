@@ -14,7 +14,7 @@ def test_a_question_is_answered(runs: Path, tmp_path: Path) -> None:
     train_tiny(tmp_path)
     asked = ("the cat", "--max-tokens", "12", "--seed", "3", "--device", "cpu")
     answer = worked(call("ask", "small", *asked))
-    reply = glasshouse.ask("run:tiny", "the cat", max_tokens=12, seed=3, device="cpu")
+    reply = glasshouse.llms.ask("run:tiny", "the cat", max_tokens=12, seed=3, device="cpu")
     assert answer.out.strip() == printable(reply.text).strip()
     assert answer.err.startswith(f"{reply.tokens} tokens, ")
     assert worked(call("ask", "tiny", *asked)).out == answer.out

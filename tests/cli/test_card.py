@@ -27,7 +27,7 @@ def test_the_card_of_a_run(run: Path, text: Path, tmp_path: Path) -> None:
     assert re.search(r"- validation loss: \d+\.\d+ to \d+\.\d+ \(20 items\)", card)
     [command] = re.findall(r"^glasshouse train .*$", card.partition("## Reproduce")[2], re.MULTILINE)
     (tmp_path / text.name).write_text(text.read_text())
-    found, own = glasshouse.spec_of(*shlex.split(command)[2:]), glasshouse.open_run("tiny").spec
+    found, own = glasshouse.runs.spec_of(*shlex.split(command)[2:]), glasshouse.open_run("tiny").spec
     assert replace(found, data=replace(found.data, files=own.data.files, adapt=own.data.adapt)) == own
 
 
@@ -35,8 +35,8 @@ def test_the_licence_of_a_named_data_set_is_told(run: Path) -> None:
     spec = (run / "spec.toml").read_text()
     spec = re.sub(r"^files = .*$", "files = []", spec, flags=re.MULTILINE)
     (run / "spec.toml").write_text(re.sub(r"^source = .*$", 'source = "state-of-the-union"', spec, flags=re.MULTILINE))
-    found = glasshouse.data_set("state-of-the-union")[0]
-    assert f"- licence: {found.licence}\n" in glasshouse.card("tiny")
+    found = glasshouse.data.data_set("state-of-the-union")[0]
+    assert f"- licence: {found.licence}\n" in glasshouse.runs.card("tiny")
 
 
 def test_a_card_that_cannot_be_written(run: Path) -> None:
@@ -46,5 +46,5 @@ def test_a_card_that_cannot_be_written(run: Path) -> None:
 
 
 def test_an_export_for_hugging_face_has_the_card(huggingface_folder: Path) -> None:
-    assert (huggingface_folder / "README.md").read_text() == glasshouse.card("tiny")
+    assert (huggingface_folder / "README.md").read_text() == glasshouse.runs.card("tiny")
     worked(call("import", str(huggingface_folder), "--name", "back"))

@@ -125,7 +125,7 @@ def test_chunks_are_read_one_after_another(monkeypatch: pytest.MonkeyPatch) -> N
             taken.append(number)
             yield f"ba {number}"
 
-    predictions = glasshouse.predict_file("classifier", texts(), "cpu")
+    predictions = glasshouse.runs.predict_file("classifier", texts(), "cpu")
     assert next(predictions)["text"] == "ba 0"
     assert len(taken) == 4
     assert [each["text"] for each in predictions] == [f"ba {number}" for number in range(1, 100)]

@@ -207,7 +207,7 @@ def test_a_killed_worker_loses_only_its_part(corpus: Path, monkeypatch: pytest.M
     expected = prepare(corpus)
     shutil.rmtree(corpus.parent / "out")
     output = corpus.parent / "out"
-    planned = glasshouse.plan_data([str(corpus)], vocabulary=300, output=output)
+    planned = glasshouse.data.plan_data([str(corpus)], vocabulary=300, output=output)
     process = start("data", "prepare", str(corpus), *SETTINGS, "--output", str(output), "--part", "1/1")
     wait_until(lambda: len(planned.missing()) < len(planned.parts) - 5, process)
     process.send_signal(signal.SIGKILL)

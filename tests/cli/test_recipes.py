@@ -15,7 +15,7 @@ from .program import (
 
 def test_recipes() -> None:
     shown = worked(call("recipes")).out
-    for recipe in glasshouse.recipes():
+    for recipe in glasshouse.runs.recipes():
         assert recipe.name in shown
         assert recipe.about[:30] in shown
 
@@ -30,5 +30,5 @@ def test_recipes_with_a_name() -> None:
 
 @pytest.mark.slow
 def test_every_recipe_can_be_shown() -> None:
-    for recipe in glasshouse.recipes():
+    for recipe in glasshouse.runs.recipes():
         worked(call("recipes", recipe.name))

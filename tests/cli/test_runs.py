@@ -54,7 +54,7 @@ def test_the_list_is_sorted() -> None:
     assert names("--sort", "-name") == ["wide", "tiny", "damaged"]
     assert names("--sort", "validation.loss") == names("--sort", "loss") == ["wide", "tiny", "damaged"]
     assert names("--sort", "-model.width") == ["wide", "tiny", "damaged"], "a run without the field comes last"
-    assert [run.name for run in glasshouse.runs_overview("-date")][:2] == ["tiny", "wide"]
+    assert [run.name for run in glasshouse.runs.runs_overview("-date")][:2] == ["tiny", "wide"]
     refused(call("runs", "--sort", "model.widht"), GlasshouseError, "model.width")
 
 

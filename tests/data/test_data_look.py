@@ -33,7 +33,7 @@ def test_one_odd_value_does_not_change_the_task(tmp_path):
     numbers = [f"{text}\t{'n/a' if index == 7 else index * 1.7}\n" for index, (_, text) in enumerate(ROWS)]
     (tmp_path / "a.tsv").write_text("".join(numbers))
     assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "a.tsv"),))) == "regress"
-    found = glasshouse.look_at_data([str(tmp_path / "a.tsv")], cost=False, device="cpu")
+    found = glasshouse.data.look_at_data([str(tmp_path / "a.tsv")], cost=False, device="cpu")
     assert found.refusal is not None
     assert isinstance(found.refusal, DataError)
     assert [column.empty for column in found.look.columns] == [0, 1]
@@ -71,7 +71,7 @@ def test_folders_are_for_classes_or_pictures(tmp_path):
 def test_a_look_shows_columns_classes_lengths_repeats_and_splits(tmp_path):
     rows = ROWS + ROWS[:5]
     (tmp_path / "b.csv").write_text("kind,words\n" + "".join(f"{label},{text}\n" for label, text in rows))
-    found = glasshouse.look_at_data([str(tmp_path / "b.csv")], cost=False)
+    found = glasshouse.data.look_at_data([str(tmp_path / "b.csv")], cost=False)
     assert found.recipe == "classifier"
     assert [(column.name, column.kind) for column in found.look.columns] == [("kind", "category"), ("words", "text")]
     assert dict(found.look.classes) == {label: [a for a, _ in rows].count(label) for label in ("fruit", "tool", "bird")}
@@ -84,7 +84,7 @@ def test_a_look_shows_columns_classes_lengths_repeats_and_splits(tmp_path):
 
 def test_what_a_recipe_refuses_is_shown_with_the_reason(tmp_path):
     (tmp_path / "one.tsv").write_text("".join(f"same\ttext number {index}\n" for index in range(30)))
-    found = glasshouse.look_at_data([str(tmp_path / "one.tsv")], recipe="classifier", cost=False)
+    found = glasshouse.data.look_at_data([str(tmp_path / "one.tsv")], recipe="classifier", cost=False)
     assert isinstance(found.refusal, DataError)
     assert found.look.classes == (("same", 30),)
 
@@ -92,7 +92,7 @@ def test_what_a_recipe_refuses_is_shown_with_the_reason(tmp_path):
 @pytest.mark.parametrize("label", ["label", "sentiment"])
 def test_a_single_class_is_not_taken_for_anything_else(tmp_path, label):
     (tmp_path / "one.csv").write_text(f"text,{label}\n" + "".join(f"text number {index},same\n" for index in range(30)))
-    found = glasshouse.look_at_data([str(tmp_path / "one.csv")], cost=False, device="cpu")
+    found = glasshouse.data.look_at_data([str(tmp_path / "one.csv")], cost=False, device="cpu")
     assert found.recipe == "classifier"
     assert isinstance(found.refusal, DataError)
     assert "'same'" in str(found.refusal)

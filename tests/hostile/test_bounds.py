@@ -13,12 +13,12 @@ from tests.refusals import refused
 @pytest.mark.parametrize("text", ["\udc80", "a\0b"])
 def test_a_text_that_no_file_can_hold_is_refused(text):
     with refused(GlasshouseError, "data.label"):
-        glasshouse.spec_of("demo-lm", f"data.label={text}")
+        glasshouse.runs.spec_of("demo-lm", f"data.label={text}")
 
 
 def test_a_number_that_python_cannot_read_is_refused():
     with refused(GlasshouseError):
-        glasshouse.spec_of("demo-lm", f"model.width={'9' * 5000}")
+        glasshouse.runs.spec_of("demo-lm", f"model.width={'9' * 5000}")
 
 
 def test_weights_that_do_not_fit_are_refused_before_the_data_are_read(tmp_path):

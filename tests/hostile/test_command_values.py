@@ -56,8 +56,8 @@ def test_what_is_neither_a_name_nor_a_path_is_refused(value: Any) -> None:
         glasshouse.open_run,
         glasshouse.resume,
         glasshouse.open_study,
-        glasshouse.card,
-        glasshouse.scale_fit,
+        glasshouse.runs.card,
+        glasshouse.scaling.fit,
     ]
     for opens in openers:
         with refusals.refused(GlasshouseError):

@@ -161,7 +161,7 @@ def test_no_run_of_a_scaling_study_is_written_through_a_link(tmp_path, victim, n
     (study.path / name).parent.mkdir(exist_ok=True)
     (study.path / name).symlink_to(victim)
     with refused(GlasshouseError, name):
-        glasshouse.scale_run(study.path, device="cpu")
+        glasshouse.scaling.run(study.path, device="cpu")
     assert content(victim) == before
     assert not (study.path / ".lock").exists()
 

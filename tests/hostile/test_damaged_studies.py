@@ -175,13 +175,13 @@ def test_a_folder_in_place_of_a_file_of_a_run_is_damage(norms, monkeypatch, file
     monkeypatch.setenv("GLASSHOUSE_RUNS", str(norms / "rms"))
     (norms / "rms" / "seed-1" / file).unlink(missing_ok=True)
     (norms / "rms" / "seed-1" / file).mkdir()
-    damaged = {run.name: run.error for run in glasshouse.runs_overview() if run.status == run_entries.DAMAGED}
+    damaged = {run.name: run.error for run in glasshouse.runs.runs_overview() if run.status == run_entries.DAMAGED}
     assert list(damaged) == ["seed-1"]
     assert file in damaged["seed-1"]
     assert RunFolder(norms / "rms" / "seed-0").damage() == []
     worked(call("runs"))
     worked(call("studies"))
-    glasshouse.write_pages(norms.parent)
+    glasshouse.api.pages.write_pages(norms.parent)
     assert any(file in note for note in study_results.collect(StudyFolder(norms)).notes)
 
 

@@ -21,7 +21,7 @@ from glasshouse.launching import job_folder
 from glasshouse.launching.job_folder import JobFolder
 from glasshouse.llms.answer_grid import ANSWERS, DESIGN, GridAnswer
 from glasshouse.llms.answer_journal import AnswerJournal, refuse_other
-from glasshouse.llms.debate import DebateJournal
+from glasshouse.llms.debate_rounds import DebateJournal
 from glasshouse.records import atomic_files, checkpoint, kept_json, metric_log, run_folder
 from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.records.run_folder import RunFolder
@@ -112,7 +112,7 @@ def _open_run(folder: Path) -> None:
     opened = Run(run, device="cpu")
     assert opened.final_step >= 0
     list(opened.final_metrics)
-    glasshouse.runs_overview()
+    glasshouse.runs.runs_overview()
 
 
 def _read_log(folder: Path) -> None:
@@ -238,7 +238,7 @@ def change(file: Path, **entries: Any) -> None:
 
 def test_a_run_with_one_damaged_entry_lists_and_opens(own, capsys):
     change(own / "runs" / "tiny" / "run.json", created="yesterday")
-    [listed] = glasshouse.runs_overview()
+    [listed] = glasshouse.runs.runs_overview()
     assert listed.status == "damaged"
     assert listed.steps == 12
     assert "run.json: created must be a number, and is 'yesterday'" in listed.error
@@ -257,7 +257,7 @@ def test_a_classifier_needs_the_names_of_its_classes(tmp_path):
     facts = json.loads((run.folder.path / "run.json").read_text())
     del facts["labels"]
     (run.folder.path / "run.json").write_text(json.dumps(facts))
-    for use in (glasshouse.report, lambda name: glasshouse.classify(name, "a day"), glasshouse.card):
+    for use in (glasshouse.report, lambda name: glasshouse.classify(name, "a day"), glasshouse.runs.card):
         with refused(RunError, "run.json", "2 classes"):
             use("c")
 
@@ -321,7 +321,7 @@ def test_a_damaged_trial_does_not_hide_the_other_claims(own):
     trial = own / "studies" / "claims" / "order-blind" / "trial-1"
     shutil.copytree(own / "trial", trial)
     (trial / trials.VALUES).write_text('{"series": 3}')
-    cases = {case.name: case for case in glasshouse.list_claims()}
+    cases = {case.name: case for case in glasshouse.claims.list_claims()}
     assert len(cases) > 10
     [damage] = cases["order-blind"].damage
     assert "values.json" in damage
@@ -333,7 +333,7 @@ def test_a_damaged_trial_does_not_hide_the_other_claims(own):
         ("GLASSHOUSE_STUDIES", lambda: glasshouse.compare("demo-lm", "model.norm=layer,rms", seeds=2, device="cpu")),
         ("GLASSHOUSE_STUDIES", glasshouse.list_studies),
         ("GLASSHOUSE_RUNS", lambda: glasshouse.train("demo-lm", device="cpu")),
-        ("GLASSHOUSE_RUNS", glasshouse.runs_overview),
+        ("GLASSHOUSE_RUNS", glasshouse.runs.runs_overview),
         ("GLASSHOUSE_CACHE", lambda: glasshouse.train("demo-lm", device="cpu")),
     ],
 )
@@ -352,7 +352,7 @@ def test_a_study_has_a_name_of_its_own(name):
 
 def test_an_empty_name_is_no_name_for_a_run():
     with refused(RunError):
-        run_folder.create(glasshouse.spec_of("demo-lm"), "", "demo-lm")
+        run_folder.create(glasshouse.runs.spec_of("demo-lm"), "", "demo-lm")
 
 
 def test_files_of_a_run_have_the_mode_that_the_user_wants(kept, monkeypatch, tmp_path):
@@ -382,5 +382,5 @@ def test_a_run_whose_data_have_no_name_is_listed(own, data):
     spec = own / "runs" / "tiny" / "spec.toml"
     lines = [line for line in spec.read_text().splitlines() if not line.startswith(("source =", "files ="))]
     spec.write_text("\n".join(lines).replace("[data]", f"[data]\n{data}"))
-    [listed] = glasshouse.runs_overview()
+    [listed] = glasshouse.runs.runs_overview()
     assert isinstance(listed.data, str)

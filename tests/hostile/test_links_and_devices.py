@@ -56,7 +56,7 @@ def test_damaged_baselines_are_left_out_and_made_again(run, capsys):
     assert opened.baselines is None
     assert opened.baselines is None
     assert capsys.readouterr().err.count("baselines.json cannot be read") == 1
-    glasshouse.card("tiny")
+    glasshouse.runs.card("tiny")
     glasshouse.report("tiny")
     assert opened.baselines is not None
 
@@ -108,7 +108,7 @@ def test_a_file_that_is_none_is_neither_waited_for_nor_read_without_end(run, nam
     with within_seconds():
         entry = run_entries.RunEntryReader().read(run)
         run_entries.RunEntryReader().curves(run)
-        [listed] = glasshouse.runs_overview()
+        [listed] = glasshouse.runs.runs_overview()
         with suppress(GlasshouseError, OSError):
             glasshouse.open_run("tiny").sample("a", tokens=1)
         with suppress(GlasshouseError, OSError):
@@ -129,7 +129,7 @@ def test_readers_say_what_a_file_is(tmp_path, kind):
         with pytest.raises(DataError):
             list(text_files.read_lines(path))
         with pytest.raises(GlasshouseError):
-            glasshouse.unpack(path)
+            glasshouse.runs.unpack(path)
         assert not lock.is_held(tmp_path)
 
 
@@ -219,8 +219,8 @@ def test_what_is_no_file_is_not_written(tmp_path, act, kind):
 
 ACTS = {
     "resume": lambda: glasshouse.resume("tiny", device="cpu"),
-    "rename": lambda: glasshouse.rename_run("tiny", "new"),
-    "delete": lambda: glasshouse.delete_runs("tiny"),
+    "rename": lambda: glasshouse.runs.rename_run("tiny", "new"),
+    "delete": lambda: glasshouse.runs.delete_runs("tiny"),
 }
 
 
@@ -237,7 +237,9 @@ def test_nobody_waits_for_what_is_no_file(run, name, kind, act):
         ACTS[act]()
 
 
-@pytest.mark.parametrize("act", [lambda: glasshouse.rename_run("tiny", "new"), lambda: glasshouse.delete_runs("tiny")])
+@pytest.mark.parametrize(
+    "act", [lambda: glasshouse.runs.rename_run("tiny", "new"), lambda: glasshouse.runs.delete_runs("tiny")]
+)
 def test_a_run_with_a_linked_lock_is_neither_renamed_nor_deleted(run, thesis, act):
     put(run / ".lock", str(thesis))
     with refused(GlasshouseError):

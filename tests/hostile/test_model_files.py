@@ -421,7 +421,7 @@ def other_tokenizers() -> dict[str, str]:
 
 
 def use_tokenizer(path: Path) -> None:
-    tokenizer = glasshouse.load_tokenizer(path)
+    tokenizer = glasshouse.data.load_tokenizer(path)
     assert tokenizer.prefix_and_suffix is not None
     tokenizer.decode(tokenizer.encode("the sun"))
 

@@ -56,7 +56,7 @@ def test_a_recurrent_model_is_followed_through_its_states_and_its_attention(insp
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_long_texts_and_other_suffixes_are_refused(inspected, tmp_path, monkeypatch):
     with refused(GlasshouseError, ".png"):
-        glasshouse.explore(inspected.folder.path, "the", tmp_path / "page.png", device="cpu")
+        glasshouse.runs.explore(inspected.folder.path, "the", tmp_path / "page.png", device="cpu")
     monkeypatch.setattr(exploration, "MOST_TOKENS", 2)
     with refused(GlasshouseError, "3"):
         explore(inspected, "the")

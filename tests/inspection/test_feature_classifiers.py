@@ -15,7 +15,7 @@ from .labelled_rows import rows
 
 
 def test_the_features_of_a_trained_encoder_separate_the_classes(classifier, labelled_file):
-    features = glasshouse.features("tiny", str(labelled_file), device="cpu")
+    features = glasshouse.runs.features("tiny", str(labelled_file), device="cpu")
     assert features.width == 16
     assert features.rows == {"train": 120, "validation": 15, "test": 15}
     assert features.cut == 0
@@ -28,21 +28,21 @@ def test_the_features_of_a_trained_encoder_separate_the_classes(classifier, labe
         assert scores.metrics["test"]["accuracy"] > 0.9 > scores.metrics["test"]["majority"]
         assert scores.metrics["validation"]["macro_f1"] > 0.8
         assert set(scores.metrics["test"]) >= {"recall.bird", "recall.fruit", "recall.tool"}
-    few = glasshouse.features("tiny", str(labelled_file), limit=40, pooling="max", device="cpu")
+    few = glasshouse.runs.features("tiny", str(labelled_file), limit=40, pooling="max", device="cpu")
     assert few.rows == {"train": 40, "validation": 15, "test": 15}
     with refused(GlasshouseError, "pooling='middle'"):
-        glasshouse.features("tiny", str(labelled_file), pooling="middle", device="cpu")
+        glasshouse.runs.features("tiny", str(labelled_file), pooling="middle", device="cpu")
     with refused(DataError, "'president'", "'presidents'"):
-        glasshouse.features("tiny", "president", device="cpu")
+        glasshouse.runs.features("tiny", "president", device="cpu")
 
 
 def test_truncated_texts_are_counted_and_a_class_may_have_one_row(classifier, tmp_path):
     path = tmp_path / "odd.jsonl"
     labelled = [*rows(60), ("fruit", "apple " * 100)]
     path.write_text("".join(json.dumps({"kind": label, "words": text}) + "\n" for label, text in labelled))
-    assert glasshouse.features("tiny", str(path), field="words", label="kind", device="cpu").cut == 1
+    assert glasshouse.runs.features("tiny", str(path), field="words", label="kind", device="cpu").cut == 1
     with refused(DataError, "data.label=NAME"):
-        glasshouse.features("tiny", str(path), field="words", label="sort", device="cpu")
+        glasshouse.runs.features("tiny", str(path), field="words", label="sort", device="cpu")
     splits = {"train": LabelledTexts(("a", "b", "c", "d e"), ("x", "x", "x", "y")), "test": LabelledTexts(("a",), ("x",))}
     assert train_and_evaluate(classifier, splits).rows == {"train": 4, "test": 1}
     with refused(DataError):
@@ -60,7 +60,7 @@ def test_a_decoder_has_features(labelled_file, tmp_path):
     }
     training = {"steps": 1, "threads": 1, "precision": "fp32"}
     glasshouse.train("language-model", name="lm", device="cpu", training=training, **sizes)
-    features = glasshouse.features("lm", str(labelled_file), device="cpu", limit=40)
+    features = glasshouse.runs.features("lm", str(labelled_file), device="cpu", limit=40)
     assert features.width == 8
     run = glasshouse.open_run("lm", device="cpu")
     texts = ["wren owl", "a", "crow wren owl crow owl wren"]

@@ -58,7 +58,7 @@ def test_layers_are_named_by_their_stack():
 
 @pytest.mark.parametrize("inspected", ["recurrent"], indirect=True)
 def test_a_figure_is_written(inspected, tmp_path):
-    glasshouse.gradients(inspected.folder.path, examples=2, output=tmp_path / "gradients.png", device="cpu")
+    glasshouse.runs.gradients(inspected.folder.path, examples=2, output=tmp_path / "gradients.png", device="cpu")
     assert (tmp_path / "gradients.png").stat().st_size > 1000
 
 

@@ -27,7 +27,7 @@ def test_files_numbers_and_arrays_of_one_picture_are_described_alike(describer, 
 @pytest.mark.slow
 def test_without_pictures_the_first_held_out_ones_are_described_and_drawn(describer, tmp_path, monkeypatch):
     monkeypatch.setattr(pictures, "SIZES", {"train": 16, "validation": 4, "test": 8})
-    found = glasshouse.describe(describer.folder.path, output=tmp_path / "captions.png", device="cpu")
+    found = glasshouse.runs.describe(describer.folder.path, output=tmp_path / "captions.png", device="cpu")
     assert [each.caption for each in found] == [pictures.make_document("test", index).text for index in range(6)]
     with Image.open(tmp_path / "captions.png") as image:
         assert image.width > image.height, "three columns and two rows"

@@ -66,7 +66,7 @@ def test_training_starts_from_a_package_and_can_be_repeated_from_its_spec(rows, 
     (folder,) = (path for path in (cache_folder() / "imported").iterdir() if path.is_dir())
     assert "small_weights" in folder.name
     capsys.readouterr()
-    glasshouse.spec_of("classifier-from-pretrained", f"data.files={rows}", f"training.start_from={package}")
+    glasshouse.runs.spec_of("classifier-from-pretrained", f"data.files={rows}", f"training.start_from={package}")
     assert "imported" not in capsys.readouterr().err, "it is in the cache"
     shutil.rmtree(cache_folder())
     again = glasshouse.train(str(run.folder.spec_file), name="again", device="cpu")
@@ -96,17 +96,17 @@ def test_a_tagger_starts_from_a_directory(encoder, tmp_path):
 
 
 def test_a_changed_directory_is_imported_again(rows, encoder):
-    start = glasshouse.spec_of("classifier", f"data.files={rows}", f"training.start_from={encoder}")
+    start = glasshouse.runs.spec_of("classifier", f"data.files={rows}", f"training.start_from={encoder}")
     shutil.rmtree(encoder)
     save_small_encoder(encoder, rows.read_text(), num_hidden_layers=1)
-    changed = glasshouse.spec_of("classifier", f"data.files={rows}", f"training.start_from={encoder}")
+    changed = glasshouse.runs.spec_of("classifier", f"data.files={rows}", f"training.start_from={encoder}")
     assert (start.model.layers, changed.model.layers) == (2, 1)
 
 
 def test_a_run_is_preferred_to_a_directory_of_the_same_name(rows, tmp_path):
     save_small_encoder(tmp_path / "both", rows.read_text(), num_hidden_layers=1)
     glasshouse.import_model(save_small_encoder(tmp_path / "other", rows.read_text()), name="both")
-    spec = glasshouse.spec_of("classifier", f"data.files={rows}", "training.start_from=both")
+    spec = glasshouse.runs.spec_of("classifier", f"data.files={rows}", "training.start_from=both")
     assert (spec.model.layers, spec.training.start_from) == (2, str(tmp_path / "runs" / "both"))
 
 

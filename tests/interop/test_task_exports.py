@@ -456,7 +456,7 @@ def test_an_imported_classifier_reads_pairs_that_its_tokenizer_joins(tmp_path):
     assert back.classify(TEXTS) != back.classify(TEXTS, SECOND)
     table = tmp_path / "new.csv"
     table.write_text("text,other\n" + "".join(f'"{text}","{other}"\n' for text, other in zip(TEXTS, SECOND, strict=True)))
-    rows = list(glasshouse.predict_file("back", table, "cpu", second_field="other"))
+    rows = list(glasshouse.runs.predict_file("back", table, "cpu", second_field="other"))
     assert [row["probabilities"] for row in rows] == [
         pytest.approx(each, abs=TOLERANCE) for each in run.classify(TEXTS, SECOND)
     ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from glasshouse.llms.debate import AGAINST, FOR, DebatePoint, Turn
+from glasshouse.llms.debate_rounds import AGAINST, FOR, DebatePoint, Turn
 from glasshouse.llms.language_model import Message, Options, Reply
 
 TOPIC = "self-driving cars"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glasshouse.llms.debate import DebateJournal
+from glasshouse.llms.debate_rounds import DebateJournal
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 

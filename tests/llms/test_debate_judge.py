@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.llms.debate import DebateJournal, DebatePoint
 from glasshouse.llms.debate_judge import JudgeSummary, judge_points, pairs, read_verdict, summarise
+from glasshouse.llms.debate_rounds import DebateJournal, DebatePoint
 from tests.llms.scripted_models import ScriptedModel, points_of
 
 POINTS = [

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from glasshouse.llms.contradictions import NegationTest
-from glasshouse.llms.debate import DebateOptions, DebatePoint
 from glasshouse.llms.debate_measures import (
     ACROSS_SIDES,
     ACROSS_TEMPERATURES,
@@ -22,6 +21,7 @@ from glasshouse.llms.debate_measures import (
     TextEncoder,
     measure,
 )
+from glasshouse.llms.debate_rounds import DebateOptions, DebatePoint
 from tests.llms.scripted_models import TOPIC, points_of
 
 DIFFERENT = ["one two three four", "five six seven eight", "nine ten eleven twelve"]

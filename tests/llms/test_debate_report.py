@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasshouse.llms.contradictions import NegationTest
-from glasshouse.llms.debate import DebateOptions, DebatePoint
 from glasshouse.llms.debate_judge import JudgedPair, pairs, summarise
 from glasshouse.llms.debate_measures import measure
 from glasshouse.llms.debate_report import DebateResult, content_of, marked_pieces
+from glasshouse.llms.debate_rounds import DebateOptions, DebatePoint
 from glasshouse.metrics.text_overlap import repeated_words, word_places
 from glasshouse.pages import debate_page
 from glasshouse.results.language_models import PHRASE

@@ -91,7 +91,7 @@ def test_a_report_is_written_from_the_answers(server, tmp_path):
     models = [ModelEntry(name, "openai", name, Path(), (0.0, 1.0), base_url=server.address) for name in ("one", "two")]
     grid = AnswerGrid(questions, models, GridOptions(repeats=2), tmp_path / "g")
     assert "4 of 4 answers are missing; the same command continues." in content_of(grid, results_of(grid)).notes
-    page = glasshouse.run_grid(grid, show=lambda event: None).page.read_text()
+    page = glasshouse.llms.run_grid(grid, show=lambda event: None).page.read_text()
     assert "are missing" not in page
     assert "2 of 2 right" in page
     assert "It is 2.96, about." in page

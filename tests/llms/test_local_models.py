@@ -110,7 +110,7 @@ def test_a_stop_string_ends_an_answer(tiny_run):
 
 def test_a_run_trained_further_is_another_model(tiny_run):
     assert RunModel(Run(tiny_run, "cpu")).identity() == "run tiny, step 2"
-    assert isinstance(glasshouse.open_language_model(f"run:{tiny_run}", device="cpu"), RunModel)
+    assert isinstance(glasshouse.llms.open_language_model(f"run:{tiny_run}", device="cpu"), RunModel)
 
 
 def test_a_run_that_continues_no_text_is_refused():

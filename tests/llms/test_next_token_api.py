@@ -44,8 +44,8 @@ def test_a_run_is_shown_with_its_own_probabilities(tmp_path, monkeypatch):
     api = RunAPI(run, "the c", most_top=5)
     for token, value in api.ask("the c", 5, {}).top:
         assert value == pytest.approx(float(known[token]), abs=1e-5)
-    recovery = glasshouse.open_recovery("run:tiny", "the c", top=3, device="cpu")
-    found = glasshouse.recover(recovery)
-    assert glasshouse.recovery_error(recovery, found) < 1e-3
+    recovery = glasshouse.llms.open_recovery("run:tiny", "the c", top=3, device="cpu")
+    found = glasshouse.llms.recover(recovery)
+    assert glasshouse.llms.recovery_error(recovery, found) < 1e-3
     assert (run.folder.path / recovery.journal.path).exists()
     assert api.shows.endswith("after step 2"), "a run that is trained further has another journal"

@@ -177,4 +177,4 @@ def test_a_relu_after_its_only_matrix_does_not_begin_at_zero():
 
 def test_branches_cannot_begin_at_zero_without_a_residual():
     with refused(SpecError, "model.connection='no-residual'", "pre-norm"):
-        glasshouse.spec_of("demo-lm", "model.zero_branches=true", "model.connection=no-residual")
+        glasshouse.runs.spec_of("demo-lm", "model.zero_branches=true", "model.connection=no-residual")

@@ -59,4 +59,4 @@ def test_the_page_has_every_verdict_and_works_offline():
 
 def test_a_page_that_cannot_be_written_is_refused_before_any_work(tmp_path):
     with refused(GlasshouseError):
-        glasshouse.claims_report(tmp_path / "nowhere" / "claims.html")
+        glasshouse.claims.claims_report(tmp_path / "nowhere" / "claims.html")

@@ -78,7 +78,7 @@ def test_replicas_and_further_runs_train_the_baselines_once(rows: Path, monkeypa
 
     monkeypatch.setattr(baseline_cache, "_write", count)
     settings = {**TINY, "training": {"epochs": 1, "batch": 8, "threads": 1, "precision": "fp32", "replicas": 2}}
-    runs = glasshouse.train_replicas("classifier", name="two", device="cpu", data={"files": [str(rows)]}, **settings)
+    runs = glasshouse.runs.train_replicas("classifier", name="two", device="cpu", data={"files": [str(rows)]}, **settings)
     train(rows)
     assert [run.baselines is not None for run in runs] == [True, True]
     assert len(written) == 1

@@ -57,7 +57,7 @@ def trained_spec(recipe: str, *overrides: str) -> Spec:
 def command_of_card(spec: Spec, recipe: str, name: str) -> list[str]:
     """The words after `glasshouse train` in the card of a run with this spec."""
     run_folder.create(spec, name, recipe)
-    [command] = re.findall(r"^glasshouse train .*$", glasshouse.card(name).partition("## Reproduce")[2], re.MULTILINE)
+    [command] = re.findall(r"^glasshouse train .*$", glasshouse.runs.card(name).partition("## Reproduce")[2], re.MULTILINE)
     return shlex.split(command)[2:]
 
 
@@ -121,7 +121,7 @@ def test_a_run_that_starts_from_another_names_what_it_does_not_inherit(tmp_path:
 def test_a_run_of_the_users_own_recipe_is_trained_from_the_settings_of_its_card(tmp_path: Path) -> None:
     spec = resolve_spec.run_spec("demo-lm", "training.steps=150", "evaluation.every=50")
     assert command_of_card(spec, "of-mine", "made") == ["settings.toml"]
-    [settings] = re.findall(r"```toml\n(.*?)```", glasshouse.card("made"), re.DOTALL)
+    [settings] = re.findall(r"```toml\n(.*?)```", glasshouse.runs.card("made"), re.DOTALL)
     (tmp_path / "settings.toml").write_text(settings)
     assert resolve_spec.run_spec("settings.toml") == spec
 
@@ -129,4 +129,4 @@ def test_a_run_of_the_users_own_recipe_is_trained_from_the_settings_of_its_card(
 def test_an_imported_run_has_no_command() -> None:
     run = run_folder.create(resolve_spec.spec_of("demo-lm"), "imported", "imported")
     run.record(origin="a file")
-    assert "glasshouse train" not in glasshouse.card("imported").partition("## Reproduce")[2]
+    assert "glasshouse train" not in glasshouse.runs.card("imported").partition("## Reproduce")[2]

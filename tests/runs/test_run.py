@@ -36,4 +36,4 @@ def test_a_language_model_can_neither_classify_nor_compare_pictures(text):
     with refused(GlasshouseError, "'next-token'", "'classify'"):
         run.classify(["union"])
     with refused(GlasshouseError):
-        glasshouse.prompt("lm", ["union"])
+        glasshouse.runs.prompt("lm", ["union"])

@@ -23,7 +23,7 @@ def studies(tmp_path, monkeypatch):
 def test_a_study_is_planned_trained_and_fitted(studies):
     words = (*TINY, f"data.files={studies.parent / 'text.txt'}")
     options = {**TINY_PLAN, "seeds": 1, "spread": 3.0, "rates": "recipe"}
-    study = glasshouse.scale_plan(*words, budgets="2e8,4e8", **options)
+    study = glasshouse.scaling.plan(*words, budgets="2e8,4e8", **options)
     assert study.ended() == 0
     assert study.seconds > 0
     again = scale_study.find("tiny")
@@ -31,12 +31,12 @@ def test_a_study_is_planned_trained_and_fitted(studies):
         (size.name, size.spec, size.flops) for size in study.sizes
     ]
     with pytest.raises(GlasshouseError) as caught:
-        glasshouse.scale_plan(*words, budgets="2e8,4e8", **options)
+        glasshouse.scaling.plan(*words, budgets="2e8,4e8", **options)
     assert isinstance(caught.value, RunError)
     with pytest.raises(GlasshouseError) as caught:
-        glasshouse.scale_fit("tiny")
+        glasshouse.scaling.fit("tiny")
     assert isinstance(caught.value, RunError)
-    done = glasshouse.scale_run("tiny", "cpu")
+    done = glasshouse.scaling.run("tiny", "cpu")
     assert done.ended() == len(study.sizes)
     table = scale_study.measured(done)
     assert len(table) == len(study.sizes)
@@ -50,16 +50,16 @@ def test_a_study_is_planned_trained_and_fitted(studies):
     recorded = done.run(size, 0).facts()["plan"]
     assert {how: compute_optimal.size_of_run(recorded, how).parameters for how in compute_optimal.COUNTS} == size.parameters
     assert (table.counted, plain.counted) == (compute_optimal.WITH_HEAD, compute_optimal.ALL)
-    assert glasshouse.scale_study_of(done.run(size, 0).path) == "tiny"
+    assert glasshouse.scaling.study_of(done.run(size, 0).path) == "tiny"
     with pytest.raises(GlasshouseError) as caught:
         scale_study.on_data("other")
     assert isinstance(caught.value, RunError)
     # Another process has the study.
     with lock.hold(done.path, "wait"), pytest.raises(GlasshouseError):
-        glasshouse.scale_run("tiny", "cpu")
+        glasshouse.scaling.run("tiny", "cpu")
     # Nothing is trained twice.
     folders = {path: path.stat().st_mtime_ns for path in studies.rglob("metrics.jsonl")}
-    glasshouse.scale_run("tiny", "cpu")
+    glasshouse.scaling.run("tiny", "cpu")
     assert {path: path.stat().st_mtime_ns for path in studies.rglob("metrics.jsonl")} == folders
 
 

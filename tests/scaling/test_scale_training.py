@@ -34,12 +34,12 @@ def final_weights(run):
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_a_branch_equals_a_run_from_the_start(words, seeds):
     """Two seeds train as replicas."""
-    study = glasshouse.scale_plan(*words, budgets="1e8,3e8", seeds=seeds, rates="recipe", **OPTIONS)
+    study = glasshouse.scaling.plan(*words, budgets="1e8,3e8", seeds=seeds, rates="recipe", **OPTIONS)
     study = replace(study, sizes=tuple(replace(size, replicas=seeds) for size in study.sizes))
     atomic_files.write_json(study.path / scale_study.FILE, scale_study.to_json(study))
     assert study.saved_flops > 0.1 * study.flops
     assert scale_study.ONE_RATE in study.notes
-    glasshouse.scale_run("tiny", "cpu")
+    glasshouse.scaling.run("tiny", "cpu")
     size = next(size for size in study.sizes if size.saved_flops)
     branched = [
         queued for queued in scale_training._queue(study, None, [size.budget]) if f"/{size.name}/" in str(queued.run)
@@ -66,11 +66,11 @@ def test_a_branch_equals_a_run_from_the_start(words, seeds):
 @pytest.mark.slow
 def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_first(words, monkeypatch):
     monkeypatch.setattr(rate_rule, "FACTORS", (0.5, 1.0, 2.0))
-    study = glasshouse.scale_plan(*words, budgets="1e8,2e8,4e8", seeds=1, **OPTIONS)
+    study = glasshouse.scaling.plan(*words, budgets="1e8,2e8,4e8", seeds=1, **OPTIONS)
     assert len(study.swept) == 2
     assert {size.budget for size in study.swept} == {2e8}
     assert scale_study.learning_rates(study) is None
-    assert glasshouse.scale_forecast("tiny") is None
+    assert glasshouse.scaling.forecast("tiny") is None
     make, seen = scale_training._forecast, []
 
     def forecast(study):
@@ -78,7 +78,7 @@ def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_fi
         return make(study)
 
     monkeypatch.setattr(scale_training, "_forecast", forecast)
-    glasshouse.scale_run("tiny", "cpu")
+    glasshouse.scaling.run("tiny", "cpu")
     assert len(seen) == 1
     assert max(seen[0]) == 2e8
     rule = scale_study.learning_rates(study)
@@ -87,21 +87,21 @@ def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_fi
         expected = rule.rate(size.parameters["without-embeddings-with-head"])
         assert study.run(size, 0).spec().training.learning_rate == expected
     assert "own learning rate" in " ".join(scale_study.notes(study))
-    outcome = glasshouse.scale_forecast("tiny")
+    outcome = glasshouse.scaling.forecast("tiny")
     assert outcome is not None
     assert outcome.forecast.refused or len(outcome.rows) == 4
-    glasshouse.scale_run("tiny", "cpu")
+    glasshouse.scaling.run("tiny", "cpu")
     assert len(seen) == 1
     for text in ("{", '{"sizes": [{}]}'):
         (study.path / scale_study.FORECAST).write_text(text)
         with pytest.raises(GlasshouseError) as caught:
-            glasshouse.scale_forecast("tiny")
+            glasshouse.scaling.forecast("tiny")
         assert isinstance(caught.value, RunError)
 
 
 def test_a_sweep_goes_beyond_its_edge(words, monkeypatch):
     """Losses that fall with the rate: rates are added above, and the rule says so if they do not suffice."""
-    study = glasshouse.scale_plan(*words, budgets="1e8,2e8", seeds=1, **OPTIONS)
+    study = glasshouse.scaling.plan(*words, budgets="1e8,2e8", seeds=1, **OPTIONS)
     losses: dict[float, float] = {}
     monkeypatch.setattr(scale_study.study_values, "final_value", lambda run, metric: losses.get(float(run.name)))
     size, highest = study.swept[0], study.rates[-1]

@@ -44,7 +44,7 @@ def test_studies_are_compared_by_name(tmp_path, monkeypatch):
     for name in tables:
         write_study(tmp_path / name)
     monkeypatch.setattr(scale_study, "measured", lambda study: tables[study.name])
-    found = glasshouse.scale_transfer("old", "new", resamples=40)
+    found = glasshouse.scaling.transfer("old", "new", resamples=40)
     assert (found.a, found.b) == ("old", "new")
     assert all("new needs less compute than old" in verdict for verdict in found.verdicts)
     for method in found.methods:
@@ -52,12 +52,12 @@ def test_studies_are_compared_by_name(tmp_path, monkeypatch):
     # The resamples of the two fits are independent.
     rows = [curve.points[0][1][1:] for curve in found.methods[0].curves]
     assert abs(np.corrcoef(*rows)[0, 1]) < 0.6
-    page = glasshouse.write_transfer_page(glasshouse.transfer_content(found), tmp_path / "page.html")
+    page = glasshouse.scaling.write_transfer_page(glasshouse.scaling.transfer_content(found), tmp_path / "page.html")
     assert "compute multiplier" in page.read_text()
-    written = glasshouse.write_transfer_figures(glasshouse.transfer_content(found), tmp_path / "figures")
+    written = glasshouse.scaling.write_transfer_figures(glasshouse.scaling.transfer_content(found), tmp_path / "figures")
     assert [path.name for path in written] == ["losses.svg", "multiplier.svg"]
     assert all(path.read_text().startswith("<svg") for path in written)
-    assert glasshouse.list_scale_studies() == ["new", "old"]
-    assert glasshouse.open_scale_study("new").budgets == [1e15]
+    assert glasshouse.scaling.list_studies() == ["new", "old"]
+    assert glasshouse.scaling.open_study("new").budgets == [1e15]
     with refused(DataError):
-        glasshouse.scale_transfer("old", "old")
+        glasshouse.scaling.transfer("old", "old")

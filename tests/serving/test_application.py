@@ -323,17 +323,17 @@ def test_the_whole_distribution_is_recovered_over_http(language_model: Run, addr
         if raw:
             address = stack.enter_context(serving({"small": language_model}, raw=True))
         Path("llms.toml").write_text(f'[models.remote]\nmodel = "openai:small"\nbase_url = "{address}/v1"\n')
-        recovery = glasshouse.open_recovery("remote", "the cat", top=top)
-        found = glasshouse.recover(recovery)
+        recovery = glasshouse.llms.open_recovery("remote", "the cat", top=top)
+        found = glasshouse.llms.recover(recovery)
         error = abs(torch.from_numpy(found.log_probabilities) - own.double()).max()
         assert error < 1e-3, (found.method, found.calls)
         size = len(own)
         if not raw:
             assert found.calls <= math.ceil((size - 1) / (top - 1)) + 2
         assert recovery.api.token_text(int(own.argmax())) == language_model.tokenizer.decode([int(own.argmax())])
-        glasshouse.open_recovery("remote", "the cat", top=top + 1)  # a recovery of its own: nothing is refused
+        glasshouse.llms.open_recovery("remote", "the cat", top=top + 1)  # a recovery of its own: nothing is refused
         with refused(GlasshouseError, "behind a server"):
-            glasshouse.open_recovery("remote", "the cat", decimals=4)
+            glasshouse.llms.open_recovery("remote", "the cat", decimals=4)
 
 
 def test_measurements(address: str, client: openai.OpenAI) -> None:

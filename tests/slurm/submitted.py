@@ -23,13 +23,13 @@ def train(name: str, *words: str, on: bool = True) -> Outcome:
 
 def statuses(name: str) -> list[JobStatus]:
     """The jobs of a run or a study, oldest first."""
-    return [status for status in glasshouse.jobs() if status.name == name]
+    return [status for status in glasshouse.cluster.jobs() if status.name == name]
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + TIMEOUT
     while not condition():
-        assert time.monotonic() < end, f"timeout: {what}; {glasshouse.jobs()}; {logs()}"
+        assert time.monotonic() < end, f"timeout: {what}; {glasshouse.cluster.jobs()}; {logs()}"
         time.sleep(0.5)
 
 

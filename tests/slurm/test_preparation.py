@@ -78,7 +78,7 @@ def test_a_cancelled_text_goes_on(cluster: SlurmCluster, corpus: Path) -> None:
     """Finished parts are kept, and only what is left is submitted."""
     with open("corpus.txt", "a") as file:
         file.write(Path("corpus.txt").read_text() * 5)
-    planned = glasshouse.plan_data(["corpus.txt"], output="out", vocabulary=300)
+    planned = glasshouse.data.plan_data(["corpus.txt"], output="out", vocabulary=300)
     worked(on_slurm(2))
     wait_until(lambda: len(planned.missing()) < len(planned.parts), "no part")
     assert "cancelled job" in worked(call("cancel", "out")).out

@@ -30,7 +30,7 @@ def test_pairs_are_added_to_a_finished_study_and_the_planned_verdicts_stay() -> 
     before = study_results.write(study)
     digest = study_registration.digest(study.design())
     assert before.pairs == ()
-    opened = glasshouse.judge_all_pairs("positions")
+    opened = glasshouse.studies.judge_all_pairs("positions")
     after = opened.comparison
     assert replace(after, pairs=(), command="") == replace(before, command="")
     assert [(pair.arm, pair.against) for pair in after.pairs] == [

@@ -142,7 +142,7 @@ def naive_bayes_changes(rows, weight):
 
 
 def naive_bayes_job(rows):
-    return Job.prepare(glasshouse.spec_of("classifier", *naive_bayes_changes(rows, 0.7)), CPU)
+    return Job.prepare(glasshouse.runs.spec_of("classifier", *naive_bayes_changes(rows, 0.7)), CPU)
 
 
 def evaluated_logits(model, tokens_BT, lengths_B):
@@ -215,14 +215,14 @@ def wide_changes(rows, steps=4):
 
 
 def test_the_wide_part_knows_pairs_of_words_before_training(wide_rows):
-    job = Job.prepare(glasshouse.spec_of("classifier", *wide_changes(wide_rows)), CPU)
+    job = Job.prepare(glasshouse.runs.spec_of("classifier", *wide_changes(wide_rows)), CPU)
     model, test = job.model(), job.prepared.splits["test"]
     wide = job.task.evaluate(model, test, job.spec.evaluation).metrics
     assert wide["accuracy"] >= 0.9
 
 
 def test_training_batches_alone_have_the_logits_of_models_that_did_not_see_the_text(wide_rows):
-    job = Job.prepare(glasshouse.spec_of("classifier", *wide_changes(wide_rows)), CPU)
+    job = Job.prepare(glasshouse.runs.spec_of("classifier", *wide_changes(wide_rows)), CPU)
     model = job.model()
     splits, examples = job.prepared.splits, np.arange(4)
     batch = job.task.batch(splits["train"], 0, examples * 0, examples)
@@ -235,7 +235,7 @@ def test_training_batches_alone_have_the_logits_of_models_that_did_not_see_the_t
 
 
 def test_a_job_that_is_only_timed_fits_no_wide_part(wide_rows, monkeypatch):
-    job = Job.prepare(glasshouse.spec_of("classifier", *wide_changes(wide_rows)), CPU)
+    job = Job.prepare(glasshouse.runs.spec_of("classifier", *wide_changes(wide_rows)), CPU)
     monkeypatch.setattr(WideFit, "_fit", None)
     timed = cost_plan.timing_job(job).model()
     assert not timed.head.wide.weight_KC.any()
@@ -261,9 +261,9 @@ def test_grouping_by_length_changes_the_order_and_no_metric(tmp_path):
     rows = [f"{'ab'[i % 2]}\t{' '.join(words[(i + j) % 5] for j in range(1 + i * 7 % 11))} {i}\n" for i in range(60)]
     (tmp_path / "rows.tsv").write_text("".join(rows))
     common = ("data.tokenizer=words", "data.context=16", f"data.files={tmp_path / 'rows.tsv'}", "data.validation=0.3")
-    spec = glasshouse.spec_of("classifier", *common, "training.group_by_length=true")
+    spec = glasshouse.runs.spec_of("classifier", *common, "training.group_by_length=true")
     job = Job.prepare(spec, CPU)
-    plain = Job.prepare(glasshouse.spec_of("classifier", *common), CPU)
+    plain = Job.prepare(glasshouse.runs.spec_of("classifier", *common), CPU)
     assert plain.task.example_lengths(plain.prepared.splits["train"]) is None
     assert job.mean_length() < plain.mean_length()
     model, shard = job.model(), job.prepared.splits["validation"]
@@ -271,7 +271,7 @@ def test_grouping_by_length_changes_the_order_and_no_metric(tmp_path):
     assert np.array_equal(grouped["accuracy"], ungrouped["accuracy"])
     np.testing.assert_allclose(grouped["loss"], ungrouped["loss"], atol=1e-5)
     with refused(SpecError, "training.group_by_length"):
-        glasshouse.spec_of("language-model", "data.source=state-of-the-union", "training.group_by_length=true")
+        glasshouse.runs.spec_of("language-model", "data.source=state-of-the-union", "training.group_by_length=true")
 
 
 def test_weights_have_a_mean_of_one_and_balanced_weights_are_those_of_scikit_learn():

@@ -92,6 +92,6 @@ def test_a_decoder_and_a_tokenizer_without_a_mask_token_are_refused(tmp_path):
     data = {"files": [str(tmp_path / "mine.txt")], "tokenizer": "words", "vocabulary": 20, "context": 16}
     with refused(SpecError):
         glasshouse.train("masked-model", device="cpu", data=data, model={"kind": "decoder"})
-    glasshouse.train_tokenizer([str(tmp_path / "mine.txt")], 20, tmp_path / "tokenizer.json", kind="words")
+    glasshouse.data.train_tokenizer([str(tmp_path / "mine.txt")], 20, tmp_path / "tokenizer.json", kind="words")
     with refused(DataError):
         glasshouse.train("masked-model", device="cpu", data={**data, "tokenizer_file": str(tmp_path / "tokenizer.json")})

@@ -61,7 +61,7 @@ def test_several_classes_are_learned(rows):
 
 
 def test_a_batch_has_a_column_for_each_class(rows):
-    data = glasshouse.spec_of("multi-label-classifier", f"data.files={rows}", "data.tokenizer=words").data
+    data = glasshouse.runs.spec_of("multi-label-classifier", f"data.files={rows}", "data.tokenizer=words").data
     prepared = prepared_data.prepare(data, columns=("labels",))
     assert prepared.labels == ("bird", "fruit", "tool")
     shard, source = prepared.splits["train"], prepared_data.find_source(data, ("labels",))
@@ -72,7 +72,7 @@ def test_a_batch_has_a_column_for_each_class(rows):
 @pytest.mark.usefixtures("always_together")
 def test_replicas_learn_as_single_runs_do(rows):
     changes = ("training.epochs=1", "training.replicas=2")
-    _, second = glasshouse.train_replicas("multi-label-classifier", f"data.files={rows}", *SMALL, *changes, name="r")
+    _, second = glasshouse.runs.train_replicas("multi-label-classifier", f"data.files={rows}", *SMALL, *changes, name="r")
     alone = train(rows, "training.epochs=1", "training.seed=1", name="alone")
     assert len(second.facts["together"]) == 2
     assert second.facts["outcome"]["test"]["loss"] == pytest.approx(

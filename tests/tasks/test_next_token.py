@@ -188,9 +188,9 @@ def test_tokens_after_the_next_count_in_the_flops_of_training_only():
 
 def test_tokens_after_the_next_are_refused_where_nothing_predicts_them():
     with refused(SpecError, "model.head.future_tokens=4", "data.context=4"):
-        job.check(glasshouse.spec_of("demo-lm", "model.head.future_tokens=4", "data.context=4"))
+        job.check(glasshouse.runs.spec_of("demo-lm", "model.head.future_tokens=4", "data.context=4"))
     with refused(SpecError, "windows of 4", "data.context=16"):
         changes = ("model.head.future_tokens=4", "data.context=16", "training.window_warmup=0.5")
-        job.check(glasshouse.spec_of("demo-lm", *changes))
+        job.check(glasshouse.runs.spec_of("demo-lm", *changes))
     with refused(SpecError, "model.head.future_tokens=2", "task='translate'"):
-        job.check(glasshouse.spec_of("piglatin-decoder-only", "model.head.future_tokens=2"))
+        job.check(glasshouse.runs.spec_of("piglatin-decoder-only", "model.head.future_tokens=2"))

@@ -83,7 +83,7 @@ def test_the_best_checkpoint_has_the_lowest_rmse(rows):
 
 @pytest.mark.usefixtures("always_together")
 def test_replicas_learn_as_single_runs_do(rows):
-    together = glasshouse.train_replicas(
+    together = glasshouse.runs.train_replicas(
         "regressor", f"data.files={rows}", *SMALL, "training.epochs=1", "training.replicas=2", name="r", device="cpu"
     )
     alone = train(rows, "training.epochs=1", "training.seed=1", name="alone")

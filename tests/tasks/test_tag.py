@@ -87,7 +87,7 @@ def test_tags_that_mark_no_entities_are_scored_by_accuracy(tmp_path, monkeypatch
 @pytest.mark.parametrize("tokenizer", ["byte-pair", "words", "characters"])
 def test_targets_stand_at_the_first_token_of_each_word(sentences, tokenizer):
     changes = (f"data.files={sentences}", *SMALL, f"data.tokenizer={tokenizer}")
-    job = Job.prepare(glasshouse.spec_of("tagger", *changes), torch.device("cpu"))
+    job = Job.prepare(glasshouse.runs.spec_of("tagger", *changes), torch.device("cpu"))
     shard, tokenizer = job.prepared.splits["train"], job.prepared.tokenizer
     source = list(prepared_data.find_source(job.spec.data, ("tags",)).documents("train"))
     batch = job.task.batch(shard, 0, np.zeros(8, int), np.arange(8))
@@ -113,7 +113,7 @@ def test_words_beyond_the_context_are_not_scored_and_have_no_tag(sentences):
 @pytest.mark.usefixtures("always_together")
 def test_replicas_learn_as_single_runs_do(sentences):
     changes = ("training.epochs=1", "training.replicas=2")
-    _, second = glasshouse.train_replicas("tagger", f"data.files={sentences}", *SMALL, *changes, name="r", device="cpu")
+    _, second = glasshouse.runs.train_replicas("tagger", f"data.files={sentences}", *SMALL, *changes, name="r", device="cpu")
     alone = train(sentences, "training.epochs=1", "training.seed=1", name="alone")
     assert len(second.facts["together"]) == 2
     assert second.facts["outcome"]["test"]["loss"] == pytest.approx(alone.facts["outcome"]["test"]["loss"], rel=1e-4)
@@ -131,7 +131,7 @@ def test_tags_that_do_not_fit_their_words_are_refused(tmp_path, monkeypatch):
 def test_texts_of_similar_length_share_a_batch(sentences):
     fields = (*SMALL, f"data.files={sentences}")
     grouped, plain = (
-        Job.prepare(glasshouse.spec_of("tagger", *fields, *more), torch.device("cpu"))
+        Job.prepare(glasshouse.runs.spec_of("tagger", *fields, *more), torch.device("cpu"))
         for more in (("training.group_by_length=true",), ())
     )
     assert plain.task.example_lengths(plain.prepared.splits["train"]) is None

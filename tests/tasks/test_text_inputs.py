@@ -87,7 +87,7 @@ def test_a_pair_classifier_reads_both_texts(tmp_path, monkeypatch):
 
 def test_the_batches_of_a_split_are_those_of_its_texts(tmp_path, monkeypatch):
     rows = pair_rows(tmp_path, monkeypatch)
-    job = Job.prepare(glasshouse.spec_of("pair-classifier", f"data.files={rows}", *SMALL), torch.device("cpu"))
+    job = Job.prepare(glasshouse.runs.spec_of("pair-classifier", f"data.files={rows}", *SMALL), torch.device("cpu"))
     assert isinstance(model := job.model(), Encoder)
     assert model.segments is not None
     shard, tokenizer = job.prepared.splits["train"], job.prepared.tokenizer
@@ -104,7 +104,7 @@ def test_a_leak_is_a_pair_and_not_its_first_text(tmp_path, monkeypatch):
     use_json_rows(monkeypatch)
     content = [{"text": "one text", "second": f"second {number}", "label": "ab"[number % 2]} for number in range(20)]
     files = f"data.files={write_rows(tmp_path / 'a.jsonl', content)}"
-    data = glasshouse.spec_of("pair-classifier", files, "data.tokenizer=words").data
+    data = glasshouse.runs.spec_of("pair-classifier", files, "data.tokenizer=words").data
     assert not prepared_data.prepare(data, columns=("label", "second")).leaks
     assert prepared_data.prepare(data, columns=("label",)).leaks
 
@@ -113,7 +113,7 @@ def test_an_empty_second_text_is_kept(tmp_path, monkeypatch):
     use_json_rows(monkeypatch)
     content = [{"text": f"text {n}", "second": "" if n % 2 else "more", "label": "ab"[n % 2]} for n in range(20)]
     files = f"data.files={write_rows(tmp_path / 'a.jsonl', content)}"
-    data = glasshouse.spec_of("pair-classifier", files, "data.tokenizer=words").data
+    data = glasshouse.runs.spec_of("pair-classifier", files, "data.tokenizer=words").data
     shard = prepared_data.prepare(data, columns=("label", "second")).splits["train"]
     assert shard.second.documents == shard.documents
     lengths = [len(text) for text in shard.second.texts(np.arange(shard.documents))]

@@ -28,7 +28,7 @@ def train_all() -> None:
             stops[name] = int(overrides.pop().removeprefix("stop="))
         try:
             if any(word.startswith("training.replicas=") for word in overrides):
-                glasshouse.train_replicas(recipe, *overrides, name=name, device="cpu")
+                glasshouse.runs.train_replicas(recipe, *overrides, name=name, device="cpu")
             else:
                 glasshouse.train(recipe, *overrides, name=name, device="cpu")
         except GlasshouseError as error:
@@ -36,4 +36,4 @@ def train_all() -> None:
 
 
 loop._Loop._read_results = read_results_until_stopped
-glasshouse.run_as_rank(train_all)
+glasshouse.api.training.run_as_rank(train_all)

@@ -108,7 +108,7 @@ def train_demo(text: Path, *changes: str, name: str | None = None) -> Run:
 
 
 def character_spec(text: Path, *changes: str) -> Spec:
-    return glasshouse.spec_of("language-model", f"data.files={text}", *CHARACTER_MODEL, *changes)
+    return glasshouse.runs.spec_of("language-model", f"data.files={text}", *CHARACTER_MODEL, *changes)
 
 
 def with_seed(spec: Spec, seed: int, **training: float) -> Spec:

@@ -43,7 +43,7 @@ class Rows(Source):
 @pytest.mark.parametrize("words", [200, 2000, 20_000])
 def test_a_small_text_trains_with_the_defaults(tmp_path, words):
     file = text(tmp_path / "mine.txt", words)
-    job = Job.prepare(glasshouse.spec_of("language-model", f"data.files={file}"), CPU)
+    job = Job.prepare(glasshouse.runs.spec_of("language-model", f"data.files={file}"), CPU)
     data = job.spec.data
     assert data.vocabulary <= 4096
     assert data.context <= 128
@@ -58,7 +58,7 @@ def test_a_small_text_trains_with_the_defaults(tmp_path, words):
 def test_a_large_text_of_few_words_gets_the_vocabulary_that_it_can_fill(tmp_path):
     file = text(tmp_path / "mine.txt", 400_000)
     assert file.stat().st_size > adaptation.LARGE_TEXT
-    job = Job.prepare(glasshouse.spec_of("language-model", f"data.files={file}"), CPU)
+    job = Job.prepare(glasshouse.runs.spec_of("language-model", f"data.files={file}"), CPU)
     assert job.spec.data.vocabulary < 400
     assert any("no more different pieces" in note for note in job.notes)
 
@@ -70,10 +70,10 @@ def test_what_cannot_adapt_is_refused(tmp_path):
 
 def test_what_the_user_names_stays_and_is_refused_if_it_does_not_fit(tmp_path):
     file = text(tmp_path / "mine.txt", 2000)
-    spec = glasshouse.spec_of("language-model", f"data.files={file}", "data.vocabulary=4096")
+    spec = glasshouse.runs.spec_of("language-model", f"data.files={file}", "data.vocabulary=4096")
     with refused(VocabularyTooLarge, "4096"):
         Job.prepare(spec, CPU)
-    spec = glasshouse.spec_of("language-model", f"data.files={file}", training={"steps": 7}, model={"width": 96})
+    spec = glasshouse.runs.spec_of("language-model", f"data.files={file}", training={"steps": 7}, model={"width": 96})
     adapted = Job.prepare(spec, CPU).spec
     assert (adapted.training.steps, adapted.model.width, adapted.model.layers) == (7, 96, 4)
 
@@ -81,19 +81,19 @@ def test_what_the_user_names_stays_and_is_refused_if_it_does_not_fit(tmp_path):
 def test_a_small_set_of_pairs_trains_with_the_defaults(tmp_path):
     pairs = [f"{one} {two}\t{two} {one}s" for one in WORDS for two in WORDS]
     (tmp_path / "pairs.tsv").write_text("\n".join(pairs) + "\n")
-    job = Job.prepare(glasshouse.spec_of("translator", f"data.files={tmp_path / 'pairs.tsv'}"), CPU)
+    job = Job.prepare(glasshouse.runs.spec_of("translator", f"data.files={tmp_path / 'pairs.tsv'}"), CPU)
     assert job.spec.data.vocabulary < 4096
 
 
 def test_recipes_with_data_of_their_own_do_not_adapt(tmp_path):
-    assert glasshouse.spec_of("demo-lm").data.adapt == ()
+    assert glasshouse.runs.spec_of("demo-lm").data.adapt == ()
     file = text(tmp_path / "mine.txt", 2000)
-    assert glasshouse.spec_of("demo-lm", f"data.files={file}").data.adapt == ()
-    assert "data.vocabulary" in glasshouse.spec_of("language-model", f"data.files={file}").data.adapt
+    assert glasshouse.runs.spec_of("demo-lm", f"data.files={file}").data.adapt == ()
+    assert "data.vocabulary" in glasshouse.runs.spec_of("language-model", f"data.files={file}").data.adapt
 
 
 def test_the_number_of_rows_decides_epochs_shares_and_evaluations():
-    spec = glasshouse.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words")
+    spec = glasshouse.runs.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words")
     few, _ = adaptation.adapt(spec, Rows(100), ("label",))
     many, _ = adaptation.adapt(spec, Rows(3000), ("label",))
     assert few.data.validation > many.data.validation == spec.data.validation
@@ -110,14 +110,14 @@ def test_the_number_of_rows_decides_epochs_shares_and_evaluations():
 @pytest.mark.parametrize("recipe", ["classifier", "language-model"])
 def test_the_evaluations_adapt_to_steps_that_the_user_names(tmp_path, recipe, named, every):
     file = text(tmp_path / "mine.txt", 2000)
-    spec = glasshouse.spec_of(recipe, f"data.files={file}", "data.tokenizer=words", named)
+    spec = glasshouse.runs.spec_of(recipe, f"data.files={file}", "data.tokenizer=words", named)
     source, columns = (Rows(200), ("label",)) if recipe == "classifier" else (find_source(spec.data), ())
     adapted, notes = adaptation.adapt(spec, source, columns)
     assert adapted.training.steps == spec.training.steps
     assert adapted.evaluation.every == every
     assert any(note.startswith(f"evaluation.every={every} ") for note in notes)
     kept, _ = adaptation.adapt(
-        glasshouse.spec_of(recipe, f"data.files={file}", "data.tokenizer=words", named, "evaluation.every=7"),
+        glasshouse.runs.spec_of(recipe, f"data.files={file}", "data.tokenizer=words", named, "evaluation.every=7"),
         source,
         columns,
     )
@@ -125,7 +125,7 @@ def test_the_evaluations_adapt_to_steps_that_the_user_names(tmp_path, recipe, na
 
 
 def test_the_evaluations_of_fine_tuning_adapt_to_epochs_that_the_user_names():
-    spec = glasshouse.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words", "training.epochs=2")
+    spec = glasshouse.runs.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words", "training.epochs=2")
     spec = replace(spec, data=replace(spec.data, adapt=adaptation.adaptable(["training.epochs"], fine_tuned=True)))
     adapted, _ = adaptation.adapt(spec, Rows(3200), ("label",))
     steps = 2 * 3200 * (1 - adapted.data.validation - adapted.data.test) / adapted.training.batch
@@ -133,7 +133,7 @@ def test_the_evaluations_of_fine_tuning_adapt_to_epochs_that_the_user_names():
 
 
 def test_long_texts_get_a_longer_context_up_to_a_limit():
-    spec = glasshouse.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words")
+    spec = glasshouse.runs.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words")
     for words, context in ((10, spec.data.context), (120, 144), (5000, adaptation.LARGEST_CONTEXT)):
         adapted, notes = adaptation.adapt(spec, Rows(1000, words), ("label",))
         assert adapted.data.context == context
@@ -149,9 +149,9 @@ def test_fields_that_belong_together_stay_together():
 
 def test_runs_of_one_group_get_the_same_values(tmp_path):
     file = text(tmp_path / "mine.txt", 2000)
-    spec = glasshouse.spec_of("language-model", f"data.files={file}")
+    spec = glasshouse.runs.spec_of("language-model", f"data.files={file}")
     job = Job.prepare(spec, CPU)
-    other = job.with_spec(glasshouse.spec_of("language-model", f"data.files={file}", "training.seed=1"))
+    other = job.with_spec(glasshouse.runs.spec_of("language-model", f"data.files={file}", "training.seed=1"))
     assert other.spec.data == job.spec.data
     assert other.spec.training.steps == job.spec.training.steps
 
@@ -160,7 +160,7 @@ def test_fine_tuning_adapts_rate_freezing_and_batch():
     fields = adaptation.adaptable(["training.batch"], fine_tuned=True)
     assert "training.freeze" in fields
     assert "training.batch" not in fields
-    spec = glasshouse.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words")
+    spec = glasshouse.runs.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words")
     spec = replace(spec, data=replace(spec.data, adapt=fields))
     few, _ = adaptation.adapt(spec, Rows(200), ("label",))
     many, _ = adaptation.adapt(spec, Rows(5000), ("label",))
@@ -198,5 +198,5 @@ def test_epochs_and_evaluations_stay_within_limits(rows):
 
 def test_every_setting_is_a_field_of_the_spec():
     words = [f"{name}={value}" for name, value in adaptation.fine_tuning_settings(500, 25).items()]
-    spec = glasshouse.spec_of("classifier", "data.files=mine.tsv", *words)
+    spec = glasshouse.runs.spec_of("classifier", "data.files=mine.tsv", *words)
     assert spec.training.layer_decay == adaptation.LOWER_BLOCKS_LESS.layer_decay

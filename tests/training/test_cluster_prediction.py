@@ -26,7 +26,7 @@ SMALL = (
 
 
 def spec_of(*changes: str) -> Spec:
-    return glasshouse.spec_of("language-model", *SMALL, *changes)
+    return glasshouse.runs.spec_of("language-model", *SMALL, *changes)
 
 
 def plan(*changes: str, nodes: int = 2, gpus: int = 4, hardware: ClusterHardware = H200) -> ClusterPlan:
@@ -129,7 +129,7 @@ def test_a_measured_step_replaces_the_assumed_speed() -> None:
     assert found.best.step_seconds == pytest.approx((0.25, 0.25))
     assert "measured" in found.assumptions[0]
     measured = cluster_prediction.measured_step_seconds(
-        glasshouse.spec_of("demo-lm", *SMALL[1:], "data.source=state-of-the-union", "training.precision=fp32"),
+        glasshouse.runs.spec_of("demo-lm", *SMALL[1:], "data.source=state-of-the-union", "training.precision=fp32"),
         4,
         torch.device("cpu"),
     )

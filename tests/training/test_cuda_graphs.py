@@ -33,7 +33,7 @@ STEPS = 7
 
 def graphed_and_plain_jobs(recipe: str, *changes: str, device: str = "cuda") -> dict[bool, Job]:
     """The job with CUDA graphs (True) and without them (False)."""
-    return _graphed_and_plain(glasshouse.spec_of(recipe, *changes), device)
+    return _graphed_and_plain(glasshouse.runs.spec_of(recipe, *changes), device)
 
 
 def character_jobs(text: Path, *changes: str, device: str = "cuda") -> dict[bool, Job]:
@@ -258,7 +258,7 @@ class LinearWithLengths(torch.nn.Linear):
 
 def test_a_forward_pass_with_an_argument_that_is_not_a_tensor_is_not_recorded():
     model = LinearWithLengths(3, 2).eval()
-    forward = cuda_graphs.GraphedForward(model, torch.device("cpu"), glasshouse.spec_of("demo-lm").training)
+    forward = cuda_graphs.GraphedForward(model, torch.device("cpu"), glasshouse.runs.spec_of("demo-lm").training)
     forward.enabled = True
     x = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():

@@ -52,7 +52,7 @@ def test_training_is_the_same_without_samples(text: Path, monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("unlimited")
 def test_runs_that_train_together_have_samples(text: Path) -> None:
     words = (*small_runs.DEMO, f"data.files={text}", "training.steps=4", "training.replicas=2")
-    for run in glasshouse.train_replicas("demo-lm", *words, name="both", device="cpu"):
+    for run in glasshouse.runs.train_replicas("demo-lm", *words, name="both", device="cpu"):
         assert {sample.step for sample in sample_log.read(run.folder.path)} == {4}
 
 

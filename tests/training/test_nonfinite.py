@@ -15,7 +15,7 @@ def test_a_loss_that_is_not_finite_fails_the_run_and_can_be_replayed(text):
         train_demo(text, "training.learning_rate=1e25", "training.warmup=0", "training.clip=0", name="broken")
     run = glasshouse.open_run("broken")
     assert run.facts["status"] == "failed"
-    replay = glasshouse.replay("broken", device="cpu")
+    replay = glasshouse.runs.replay("broken", device="cpu")
     first = next(output for output in replay.outputs if output.bad)
     assert f"{first.kind} of {first.module};" in str(error.value)
     assert not math.isfinite(replay.loss) or first.kind == "gradient"
@@ -36,4 +36,4 @@ def test_gradients_are_examined_in_the_order_of_the_backward_pass(text):
 def test_a_run_that_did_not_fail_cannot_be_replayed(text):
     train_demo(text, name="fine")
     with refused(RunError):
-        glasshouse.replay("fine")
+        glasshouse.runs.replay("fine")

@@ -226,7 +226,7 @@ def test_offloaded_steps_are_those_of_the_optimiser_alone(name, text, monkeypatc
 
 @pytest.mark.parametrize("capability", ASKS)
 def test_a_capability_is_there_or_refused_with_the_reason(name, capability):
-    spec = glasshouse.spec_of("demo-lm", f"training.optimiser={name}", CONSTANT, ASKS[capability])
+    spec = glasshouse.runs.spec_of("demo-lm", f"training.optimiser={name}", CONSTANT, ASKS[capability])
     reason = catalogue.find("optimiser", name).unsupported.get(capability)
     if reason is None:
         job.check(spec)
@@ -236,7 +236,7 @@ def test_a_capability_is_there_or_refused_with_the_reason(name, capability):
 
 
 def test_replicas_are_refused_with_the_optimisers_own_reason(name):
-    spec = glasshouse.spec_of("demo-lm", f"training.optimiser={name}", CONSTANT)
+    spec = glasshouse.runs.spec_of("demo-lm", f"training.optimiser={name}", CONSTANT)
     assert replicas.obstacle(spec) == catalogue.find("optimiser", name).unsupported.get("replicas")
 
 
@@ -248,12 +248,12 @@ def test_the_list_of_parts_has_every_optimiser_with_known_capabilities():
 
 
 def test_settings_of_an_optimiser_exist_only_with_it():
-    spec = glasshouse.spec_of("demo-lm", "training.optimiser=sgd", "training.momentum=0.5")
+    spec = glasshouse.runs.spec_of("demo-lm", "training.optimiser=sgd", "training.momentum=0.5")
     assert spec.training.own["momentum"] == 0.5
     assert "momentum = 0.5" in spec_files.to_toml(spec)
     assert not spec_files.override(spec, ["training.optimiser=adamw"]).training.own
     with refused(SpecError, "training.optimiser=muon", "training.optimiser='adamw'"):
-        glasshouse.spec_of("demo-lm", "training.momentum=0.5")
+        glasshouse.runs.spec_of("demo-lm", "training.momentum=0.5")
 
 
 def test_less_state_needs_less_memory(text):

@@ -130,7 +130,7 @@ def test_learning_rate_weight_decay_and_initialisation_may_differ(text):
 @pytest.mark.parametrize("choice", PART_CHOICES, ids=lambda choice: " ".join(choice[-2:]))
 def test_models_of_every_part_can_be_replicas(choice, text):
     recipe, *changes = choice
-    jobs = jobs_by_seed(glasshouse.spec_of(recipe, f"data.files={text}", *CHARACTER_MODEL, *changes), 2)
+    jobs = jobs_by_seed(glasshouse.runs.spec_of(recipe, f"data.files={text}", *CHARACTER_MODEL, *changes), 2)
     trained = train_together(jobs, 3)
     # Only the losses are compared. The first step moves each weight by the sign of its gradient, and a gradient that
     # consists of rounding errors has a random sign.
@@ -144,7 +144,7 @@ def test_models_of_every_part_can_be_replicas(choice, text):
 )
 def test_models_of_every_task_can_be_replicas(choice):
     recipe, *changes = choice
-    jobs = jobs_by_seed(glasshouse.spec_of(recipe, *changes, *SMALL_MODEL), 2)
+    jobs = jobs_by_seed(glasshouse.runs.spec_of(recipe, *changes, *SMALL_MODEL), 2)
     trained = train_together(jobs, 3)
     assert differences(jobs[1], trained, 1, 3)[0] < 2e-5
 
@@ -159,7 +159,7 @@ def test_batches_and_windows_that_grow_are_those_of_each_seed_alone(text):
 
 
 def test_a_frozen_backbone_stays_frozen_in_every_replica():
-    spec = glasshouse.spec_of("arithmetic-finetune", "training.start_from=", "training.freeze=backbone", *SMALL_MODEL)
+    spec = glasshouse.runs.spec_of("arithmetic-finetune", "training.start_from=", "training.freeze=backbone", *SMALL_MODEL)
     jobs = jobs_by_seed(spec, 2)
     replicas = train_together(jobs, 3).replicas
     initial = jobs[1].model().state_dict()
@@ -170,7 +170,7 @@ def test_a_frozen_backbone_stays_frozen_in_every_replica():
 def test_gradual_unfreezing_equals_that_of_each_seed_alone():
     freeze = ("training.start_from=", "training.freeze=gradual", "training.unfrozen_by=0.5", "training.epochs=0")
     changes = ("training.steps=12", "model.dropout=0", *SMALL_MODEL)
-    jobs = jobs_by_seed(glasshouse.spec_of("arithmetic-finetune", *freeze, *changes), 2)
+    jobs = jobs_by_seed(glasshouse.runs.spec_of("arithmetic-finetune", *freeze, *changes), 2)
     trained = train_together(jobs, 12)
     for number, job in enumerate(jobs):
         losses, weights = differences(job, trained, number, 12)
@@ -185,7 +185,7 @@ def test_replicas_have_the_buffers_that_the_task_initialises(tmp_path):
     (tmp_path / "rows.tsv").write_text("sea\tship and waves\nland\tgrass and stone\n" * 8)
     changes = ("data.tokenizer=words", "data.validation=0", "data.test=0", "training.steps=3")
     job = Job.prepare(
-        glasshouse.spec_of(
+        glasshouse.runs.spec_of(
             "classifier", f"data.files={tmp_path / 'rows.tsv'}", *changes, *SMALL_MODEL, "model.head.naive_bayes=0.7"
         ),
         CPU,

@@ -236,8 +236,8 @@ def test_a_group_that_was_killed_while_it_was_recorded_stays_together(text, monk
 
 def test_a_group_that_was_killed_while_its_settings_were_adapted_stays_together(text):
     """The first run has the settings that adapt to the amount of text; the others still say that they adapt."""
-    whole = glasshouse.train_replicas(*REPLICAS, f"data.files={text}", name="whole", device="cpu")
-    again = glasshouse.train_replicas(*REPLICAS, f"data.files={text}", name="again", device="cpu")
+    whole = glasshouse.runs.train_replicas(*REPLICAS, f"data.files={text}", name="whole", device="cpu")
+    again = glasshouse.runs.train_replicas(*REPLICAS, f"data.files={text}", name="again", device="cpu")
     for run in again[1:]:
         adapting = run.folder.spec_file.read_text().replace("[data]", '[data]\nadapt = ["data.validation", "data.test"]')
         run.folder.spec_file.write_text(adapting)
@@ -253,7 +253,7 @@ def test_a_group_that_was_killed_while_its_settings_were_adapted_stays_together(
 
 def test_a_replica_that_was_killed_before_it_was_recorded_has_the_same_facts(text):
     """The others had been recorded as runs that train one after another."""
-    runs = glasshouse.train_replicas(*REPLICAS, f"data.files={text}", name="runs", device="cpu")
+    runs = glasshouse.runs.train_replicas(*REPLICAS, f"data.files={text}", name="runs", device="cpu")
     last = runs[-1].folder
     before = last.facts()
     shutil.rmtree(last.checkpoints)
@@ -264,7 +264,7 @@ def test_a_replica_that_was_killed_before_it_was_recorded_has_the_same_facts(tex
 
 
 def test_replicas_that_were_killed_while_they_were_created_are_completed(text):
-    whole = glasshouse.train_replicas(*REPLICAS, f"data.files={text}", name="whole", device="cpu")
+    whole = glasshouse.runs.train_replicas(*REPLICAS, f"data.files={text}", name="whole", device="cpu")
     spec = replace(whole[0].spec, training=replace(whole[0].spec.training, seed=0))
     names = [f"again-seed-{seed}" for seed in range(2)]
     run_folder.create(spec, names[0], "language-model", asked=["language-model"], family=names)

@@ -96,4 +96,4 @@ def test_what_would_keep_the_matrices_apart_is_refused(text, changes, refusal):
 def test_a_model_without_an_output_matrix_is_refused(rows):
     changes = (f"data.files={rows}", "model.tied=false", "training.tied_until=0.5")
     with refused(SpecError):
-        Job.prepare(glasshouse.spec_of("classifier", *changes), CPU)
+        Job.prepare(glasshouse.runs.spec_of("classifier", *changes), CPU)

@@ -52,7 +52,7 @@ def test_bad_numbers_of_processes_are_refused_before_anything_starts(text, runs)
 
 
 def test_a_spec_with_one_process_starts_none(text):
-    run = run_folder.create(glasshouse.spec_of("demo-lm", *DEMO, f"data.files={text}"), "one", "r")
+    run = run_folder.create(glasshouse.runs.spec_of("demo-lm", *DEMO, f"data.files={text}"), "one", "r")
     assert not torchrun.is_needed([run])
     torchrun.set_processes(run, 2)
     assert torchrun.is_needed([run])

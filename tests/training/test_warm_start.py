@@ -34,7 +34,7 @@ def test_a_run_inherits_shape_tokenizer_and_weights(pretrained, rows):
 def test_an_override_wins_over_the_run_to_start_from(pretrained, rows):
     with refused(RunError):
         fine_tune(rows, "model.width=32", "model.heads=2")
-    spec = glasshouse.spec_of("classifier", f"data.files={rows}", "training.start_from=pretrained", "model.layers=2")
+    spec = glasshouse.runs.spec_of("classifier", f"data.files={rows}", "training.start_from=pretrained", "model.layers=2")
     job = Job.prepare(spec, CPU)
     assert any(name.startswith("blocks.2.") for name in job.transfer.left)
 
@@ -81,7 +81,7 @@ def backbone_is_equal(run, origin):
 def test_seed_in_the_name_stands_for_the_seed_of_the_run_that_starts(named, pretrained_by_seed, monkeypatch, tmp_path, rows):
     monkeypatch.setenv("GLASSHOUSE_RUNS", str(pretrained_by_seed if named else tmp_path / "elsewhere"))
     start = "from-{seed}" if named else str(pretrained_by_seed / "from-{seed}")
-    spec = glasshouse.spec_of("classifier", f"data.files={rows}", f"training.start_from={start}")
+    spec = glasshouse.runs.spec_of("classifier", f"data.files={rows}", f"training.start_from={start}")
     assert spec.training.start_from == str(pretrained_by_seed.absolute() / "from-{seed}")
     assert (spec.model.width, spec.model.layers) == (16, 3), "the recipe has 64 and 2"
     monkeypatch.setenv("GLASSHOUSE_RUNS", str(tmp_path / "new"))
@@ -94,7 +94,9 @@ def test_seed_in_the_name_stands_for_the_seed_of_the_run_that_starts(named, pret
 
 def test_replicas_each_start_from_the_run_of_their_seed(pretrained_by_seed, rows):
     start = f"training.start_from={pretrained_by_seed}/from-{{seed}}"
-    job = Job.prepare(glasshouse.spec_of("classifier", *FINE_TUNING, f"data.files={rows}", start, "training.seed=2"), CPU)
+    job = Job.prepare(
+        glasshouse.runs.spec_of("classifier", *FINE_TUNING, f"data.files={rows}", start, "training.seed=2"), CPU
+    )
     jobs = [job.with_spec(with_seed(job.spec, seed)) for seed in SEEDS]
     for seed, replica in zip(SEEDS, Replicas(jobs).members, strict=True):
         old = Run(pretrained_by_seed / f"from-{seed}", "cpu").model.state_dict()
@@ -121,7 +123,7 @@ def test_the_runs_of_a_name_are_found_by_their_seeds(tmp_path):
 def test_an_output_matrix_is_untied_from_the_embedding_that_it_was(text, runs):
     """Training with `model.tied` and then without it: embeddings that are untied after a while."""
     tied = train_demo(text, name="tied")
-    spec = glasshouse.spec_of("demo-lm", *DEMO, f"data.files={text}", "training.start_from=tied", "model.tied=false")
+    spec = glasshouse.runs.spec_of("demo-lm", *DEMO, f"data.files={text}", "training.start_from=tied", "model.tied=false")
     model = Job.prepare(spec, CPU).model()
     assert torch.equal(model.head.weight, model.embedding.weight)
     assert torch.equal(model.head.weight, tied.model.embedding.weight)

@@ -11,8 +11,8 @@ from glasshouse.api.llms import open_language_model
 from glasshouse.inspection.entailment_metric import Judge
 from glasshouse.llms import answer_journal, debate_judge, debate_measures
 from glasshouse.llms.contradictions import ContradictionTest, EntailmentTest, NegationTest
-from glasshouse.llms.debate import Debate, DebateJournal, DebateOptions, default_control_topic
 from glasshouse.llms.debate_report import DebateResult, content_of
+from glasshouse.llms.debate_rounds import Debate, DebateJournal, DebateOptions, default_control_topic
 from glasshouse.llms.language_model import LanguageModel
 from glasshouse.pages import debate_page
 from glasshouse.records import atomic_files, lock, progress_bar

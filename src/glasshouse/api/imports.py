@@ -3,7 +3,6 @@
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.api.opened_run import run_of
 from glasshouse.api.run import Run
 from glasshouse.interop import formats, imported_model, imported_runs
 from glasshouse.records import progress_bar, run_folder
@@ -21,4 +20,4 @@ def import_model(source: str | PathLike[str], name: str | None = None, tokenizer
         progress_bar.say(
             f"{name} has no tokenizer, because the model has no tokenizer.json; to add one, import with --tokenizer FILE"
         )
-    return run_of(run, "cpu")
+    return Run(run, "cpu")

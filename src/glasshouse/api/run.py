@@ -1,10 +1,6 @@
 """A run to hold: what the functions of Glasshouse do with a run are its methods too."""
 
-from os import PathLike
-from typing import Any
-
 from glasshouse.api import exchange, experiments, inspection, pictures, pruning, replays, reports
-from glasshouse.inspection.pruning import Pruned
 from glasshouse.runs import run as open_runs
 
 
@@ -34,26 +30,4 @@ class Run(open_runs.Run):
     report = reports.report
     card = reports.card
     replay = replays.replay
-
-    def prune(
-        self,
-        name: str,
-        heads: float | None = None,
-        weights: float | None = None,
-        by: str = "gradient",
-        then_train: int = 0,
-        data: str | PathLike[str] | None = None,
-        examples: int = 128,
-    ) -> tuple[Pruned, "Run"]:
-        """Write a smaller run: without a share of the heads, or with a share of the weights set to zero.
-
-        With `then_train`, the pruned run is stored as `name`-untrained, and `name` is trained from it for this number of
-        steps. Returns what was removed, and the final run.
-        """
-        pruned, folder = pruning.prune(self, name, heads, weights, by, then_train, data, examples)
-        return pruned, Run(folder, str(self.device))
-
-
-def prune(run: str | PathLike[str], name: str, device: str = "auto", **how: Any) -> tuple[Pruned, Run]:
-    """As `Run.prune`."""
-    return (run if isinstance(run, Run) else Run(run, device)).prune(name, **how)
+    prune = pruning.prune

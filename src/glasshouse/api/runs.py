@@ -14,6 +14,7 @@ from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
 from glasshouse.records import atomic_files, progress_bar, run_folder, user_paths
+from glasshouse.runs import run as open_runs
 from glasshouse.runs import seen_texts, text_predictions
 from glasshouse.runs.run import Translation
 from glasshouse.runs.suggestions import commands
@@ -166,7 +167,7 @@ def write_predictions(
 
 
 def _texts_of(
-    run: Run, file: str | PathLike[str] | Iterable[str], field: str | None, second_field: str | None, limits: str
+    run: open_runs.Run, file: str | PathLike[str] | Iterable[str], field: str | None, second_field: str | None, limits: str
 ) -> Iterable[tuple[str, str]]:
     if not isinstance(file, str | PathLike):
         if run.reads_pairs:

@@ -33,7 +33,7 @@ from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.studies import places
 
 
-def scale_plan(
+def plan(
     recipe: str,
     *overrides: str,
     budgets: str | Sequence[float],
@@ -58,7 +58,7 @@ def scale_plan(
     return scale_planning.plan(words, grid, seeds, name, device, most_epochs, rates)
 
 
-def scale_run(study: str | PathLike[str], device: str = "auto", on: Slurm | None = None) -> ScaleStudy | Submission:
+def run(study: str | PathLike[str], device: str = "auto", on: Slurm | None = None) -> ScaleStudy | Submission:
     """Train the runs of a scaling study that have not ended. The same call continues a study that was interrupted.
 
     With `on=Slurm()` jobs train them, and are returned.
@@ -68,7 +68,7 @@ def scale_run(study: str | PathLike[str], device: str = "auto", on: Slurm | None
     return scale_training.train(found, place) or found
 
 
-def scale_fit(
+def fit(
     source: str | PathLike[str],
     parameters: str = "parameters",
     tokens: str = "tokens",
@@ -98,7 +98,7 @@ def scale_fit(
         return replace(found, notes=(*scale_study.notes(study), *found.notes))
 
 
-def scale_countings(source: str | PathLike[str], resamples: int = 200) -> ScalingTable | None:
+def countings(source: str | PathLike[str], resamples: int = 200) -> ScalingTable | None:
     """The exponent of the best size of a scaling study, for each way to count parameters and FLOPs; None for a CSV file."""
     if not scale_study.is_study_name(source):
         return None
@@ -111,17 +111,17 @@ def scale_countings(source: str | PathLike[str], resamples: int = 200) -> Scalin
     return scaling_report.counting_table(fits)
 
 
-def scale_forecast(source: str | PathLike[str]) -> ForecastOutcome | None:
+def forecast(source: str | PathLike[str]) -> ForecastOutcome | None:
     """The losses of a study's largest budget as predicted before it ran, and as measured; None for a CSV file."""
     return scale_study.forecast_outcome(scale_study.find(source)) if scale_study.is_study_name(source) else None
 
 
-def scale_predict(fit: ScalingFit, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
+def predict(fit: ScalingFit, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
     """The best size, its tokens and its loss for a budget in FLOPs, by each law, with 95 % intervals."""
     return fit.predict(budget, different_tokens)
 
 
-def scale_check(
+def check(
     fit: ScalingFit,
     run: str | PathLike[str] | None = None,
     parameters: float | None = None,
@@ -141,7 +141,7 @@ def scale_check(
     return compute_optimal.check_size(fit, compute_optimal.TrainedSize(parameters, tokens))
 
 
-def scale_transfer(
+def transfer(
     a: str | PathLike[str],
     b: str | PathLike[str],
     parameters: str = "parameters",
@@ -156,7 +156,7 @@ def scale_transfer(
 ) -> RecipeTransfer:
     """How many times the compute of recipe B recipe A needs for the same loss, with 95 % intervals, and whether that grows.
 
-    `a` and `b` are scaling studies, or CSV files. The options are those of `scale_fit`, and hold for both. Studies with
+    `a` and `b` are scaling studies, or CSV files. The options are those of `fit`, and hold for both. Studies with
     different data, metrics or tokenizers are refused. Whether the losses of a CSV file can be compared is not known.
     """
     names = [Path(source).name for source in (a, b)]
@@ -165,7 +165,7 @@ def scale_transfer(
     notes = recipe_transfer.check_sources(a, b)
     options = (parameters, tokens, loss, flops, curve, budgets, different_tokens, resamples)
     # The resamples of the two fits must be independent.
-    fit_a, fit_b = scale_fit(a, *options, seed=2 * seed), scale_fit(b, *options, seed=2 * seed + 1)
+    fit_a, fit_b = fit(a, *options, seed=2 * seed), fit(b, *options, seed=2 * seed + 1)
     found = recipe_transfer.compare(fit_a, fit_b, *names)
     return replace(found, notes=(*notes, *found.notes))
 
@@ -183,22 +183,22 @@ def write_transfer_page(content: TransferContent, output: str | PathLike[str]) -
     return path
 
 
-def list_scale_studies() -> list[str]:
+def list_studies() -> list[str]:
     """The names of the scaling studies in the studies folder."""
     return scale_study.names()
 
 
-def open_scale_study(name: str | PathLike[str]) -> ScaleStudy:
+def open_study(name: str | PathLike[str]) -> ScaleStudy:
     """Open a scaling study by its name or path."""
     return scale_study.find(name)
 
 
-def scale_study_of(run: str | PathLike[str]) -> str:
+def study_of(run: str | PathLike[str]) -> str:
     """The name of the scaling study on the same data as a run; refused if there is none, or more than one."""
     return scale_study.on_data(run_of(run, "cpu").facts.get("data"))
 
 
-def scaling_content(
+def content(
     fit: ScalingFit,
     title: str = "Scaling laws",
     budget: float | None = None,
@@ -214,7 +214,7 @@ def scaling_content(
     return replace(content, tables=(*content.tables, *tables))
 
 
-def write_scaling_page(content: ScalingContent, output: str | PathLike[str]) -> Path:
+def write_page(content: ScalingContent, output: str | PathLike[str]) -> Path:
     """Write the page of a fit: an answer in words, IsoFLOP curves, the frontier, contours, tables. One HTML file."""
     path = Path(output)
     atomic_files.check_output(path, (".html",))
@@ -222,7 +222,7 @@ def write_scaling_page(content: ScalingContent, output: str | PathLike[str]) -> 
     return path
 
 
-def write_scaling_figures(fit: ScalingFit, content: ScalingContent, folder: str | PathLike[str]) -> list[Path]:
+def write_figures(fit: ScalingFit, content: ScalingContent, folder: str | PathLike[str]) -> list[Path]:
     """Write the figures of a fit as SVG files, and its measurements as a CSV file that `scale fit` reads again."""
     files = {f"{name}.svg": figure for name, (figure, _) in scaling_page.figures(content).items()}
     files["measurements.csv"] = measurements.to_csv(fit.measurements)

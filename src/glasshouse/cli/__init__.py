@@ -42,9 +42,9 @@ def main() -> None:
     _escape_unknown_characters()
     try:
         if "RANK" in os.environ:
-            import glasshouse
+            from glasshouse.api import training
 
-            glasshouse.run_as_rank(application())
+            training.run_as_rank(application())
         else:
             application()()
     except GlasshouseError as error:

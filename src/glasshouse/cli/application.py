@@ -1,63 +1,25 @@
-"""The typer application: the list of commands, in the order in which a user needs them."""
+"""The typer application: the commands in groups, and the order in which a user needs them."""
 
 import inspect
+from importlib import import_module
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from glasshouse import __version__
-from glasshouse.cli import (
-    ask,
-    attribute,
-    augment,
-    cancel,
-    card,
-    certify,
-    chat,
-    claim,
-    claims,
-    classify,
-    compare,
-    data,
-    debate,
-    demo,
-    describe,
-    doctor,
-    evaluate,
-    export,
-    features,
-    few_shot,
-    gradients,
-    grid,
-    heads,
-    import_,
-    jobs,
-    lens,
-    look,
-    pack,
-    pages,
-    parts,
-    patch,
-    prompt,
-    prune,
-    recipes,
-    recover,
-    replay,
-    report,
-    resume,
-    runs,
-    sample,
-    sbatch,
-    scale,
-    serve,
-    studies,
-    sweep,
-    tokenizer,
-    train,
-    translate,
-    unpack,
-)
+
+# Group of the help -> the commands in it. Each stands in the module of its name; one with subcommands has an `app`.
+GROUPS = {
+    "Begin": "demo train sample look compare report",
+    "Train and use": "recipes parts resume runs evaluate classify translate describe prompt card pages serve",
+    "Look inside": "lens attribute patch heads prune gradients replay",
+    "Compare and judge": "sweep studies claim claims certify",
+    "Your data": "data tokenizer features few-shot augment",
+    "Exchange": "import export pack unpack",
+    "Language models": "ask chat grid debate recover",
+    "Scale and clusters": "scale jobs cancel sbatch doctor",
+}
 
 
 def print_version(asked: bool) -> None:
@@ -88,38 +50,16 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(options)
-    training = (demo, recipes, parts, train, resume)
-    using_runs = (evaluate, sample, classify, translate, describe, prompt, report, card, pages, serve)
-    looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
-    comparing = (compare, sweep, studies, claim)
-    on_a_cluster = (jobs, cancel, sbatch)
-    experiments = (features, few_shot, augment, recover)
-    language_models = (ask, chat, grid, debate)
-    for command in (
-        *training,
-        *using_runs,
-        *looking_inside,
-        *comparing,
-        *on_a_cluster,
-        *experiments,
-        *language_models,
-        import_,
-        export,
-        pack,
-        unpack,
-        certify,
-        replay,
-        doctor,
-    ):
-        name = command.__name__.rsplit(".", 1)[1]
-        # `import` is a keyword of Python, so its module and function end in an underscore.
-        function = getattr(command, name)
-        # A bracket in a text, such as [hardware], is no markup.
-        text = escape(inspect.getdoc(function) or "")
-        app.command(name.rstrip("_").replace("_", "-"), help=text, epilog=escape(command.EXAMPLES))(function)
-    app.add_typer(runs.app, name="runs")
-    app.add_typer(claims.app, name="claims")
-    app.add_typer(scale.app, name="scale")
-    app.add_typer(data.app, name="data")
-    app.add_typer(tokenizer.app, name="tokenizer")
+    for group, names in GROUPS.items():
+        for name in names.split():
+            # `import` is a keyword of Python, so its module and function end in an underscore.
+            function = name.replace("-", "_") + ("_" if name == "import" else "")
+            module = import_module(f"glasshouse.cli.{function}")
+            if hasattr(module, "app"):
+                app.add_typer(module.app, name=name, rich_help_panel=group)
+                continue
+            command = getattr(module, function)
+            # A bracket in a text, such as [hardware], is no markup.
+            text = escape(inspect.getdoc(command) or "")
+            app.command(name, help=text, epilog=escape(module.EXAMPLES), rich_help_panel=group)(command)
     return app

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from glasshouse.cli.options import at_most
+
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The name of a run (see `glasshouse runs`) or its folder.")]
 Device = Annotated[str, typer.Option(help="The device to compute on: auto, cpu, cuda or mps.")]
 DType = Annotated[
@@ -55,7 +57,7 @@ Temperature = Annotated[float, typer.Option(help="The sampling temperature; 0 is
 TopP = Annotated[
     float, typer.Option(help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
 ]
-MaxTokens = Annotated[int, typer.Option(min=1, max=10**6, help="The largest number of tokens of an answer.")]
+MaxTokens = Annotated[int, typer.Option(min=1, callback=at_most(10**6), help="The largest number of tokens of an answer.")]
 System = Annotated[str, typer.Option(help="A system message: what the model is told before the chat.")]
 On = Annotated[
     Literal["slurm"] | None,

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Config, Device, LanguageModel, MaxTokens, System, Temperature, TopP
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     'Examples: glasshouse ask demo-lm "Who was Chandragupta Maurya?" · '
@@ -20,16 +21,16 @@ def ask(
     max_tokens: MaxTokens = 256,
     top_p: TopP = 1.0,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, help="The random seed; default: another one each time.")
+        int | None, typer.Option(min=0, callback=at_most(2**63 - 1), help="The random seed; default: another one each time.")
     ] = None,
     system: System = "",
     config: Config = None,
     device: Device = "auto",
 ) -> None:
     """Ask a language model one question. The answer is printed as it comes."""
-    import glasshouse
+    from glasshouse.api import llms
     from glasshouse.cli.answer_output import Printer
 
     printer = Printer()
-    reply = glasshouse.ask(model, question, system, temperature, max_tokens, top_p, seed, config, device, printer.show)
+    reply = llms.ask(model, question, system, temperature, max_tokens, top_p, seed, config, device, printer.show)
     printer.end(reply)

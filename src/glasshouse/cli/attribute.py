@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, Overwrite, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     'Examples: glasshouse attribute demo-lm --text "The state of the union is" · '
@@ -26,7 +27,9 @@ def attribute(
     ] = "integrated-gradients",
     position: Annotated[
         int | None,
-        typer.Option(max=10**7, help="The token at which the prediction is made, counted from 1; default: the last one."),
+        typer.Option(
+            callback=at_most(10**7), help="The token at which the prediction is made, counted from 1; default: the last one."
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="The token, class or picture number to explain; default: the predicted one.")
@@ -42,11 +45,12 @@ def attribute(
     direct method sum to the logit.
     """
     import glasshouse
+    from glasshouse.api import runs
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import visible
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
+        runs.check_output(output, overwrite)
     result = glasshouse.attribute(run, text, method, position, target, output, device)
     if as_json:
         print(json.dumps(asdict(result)))

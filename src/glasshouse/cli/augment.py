@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     "Examples: glasshouse augment masked-model mine.tsv --output more.tsv · "
@@ -21,10 +22,12 @@ def augment(
         Path, typer.Argument(metavar="FILE", help="A file of labelled rows (.tsv, .csv, .jsonl) or of plain lines.")
     ],
     output: Annotated[Path, typer.Option(help="The file to write, .tsv for labelled rows; it must not exist.")],
-    copies: Annotated[int, typer.Option(max=1000, help="The number of paraphrases per row.")] = 2,
+    copies: Annotated[int, typer.Option(callback=at_most(1000), help="The number of paraphrases per row.")] = 2,
     share: Annotated[float, typer.Option(help="The share of a text's tokens to mask and sample again.")] = 0.15,
     temperature: Annotated[float, typer.Option(help="The sampling temperature; 0 takes the most likely token.")] = 1.0,
-    seed: Annotated[int, typer.Option(max=2**63 - 1, help="The random seed; the same seed gives the same file.")] = 0,
+    seed: Annotated[
+        int, typer.Option(callback=at_most(2**63 - 1), help="The random seed; the same seed gives the same file.")
+    ] = 0,
     field: Annotated[str, typer.Option(help="The field of a .csv or .jsonl row that holds the text.")] = "text",
     label: Annotated[str, typer.Option(help="The field of a row that holds the class.")] = "label",
     device: Device = "auto",
@@ -35,10 +38,10 @@ def augment(
     A paraphrase keeps the label of its row; the run does not use the label. Split off test rows before this command, not
     after: if a row is in the training split and its paraphrase in the test split, that is data leakage.
     """
-    import glasshouse
+    from glasshouse.api import experiments
     from glasshouse.cli.tables import console
 
-    result = glasshouse.augment(run, file, output, copies, share, temperature, seed, field, label, device)
+    result = experiments.augment(run, file, output, copies, share, temperature, seed, field, label, device)
     if as_json:
         print(json.dumps({**asdict(result), "path": str(result.path)}))
         return

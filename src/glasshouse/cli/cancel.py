@@ -16,8 +16,8 @@ def cancel(
     ],
 ) -> None:
     """Cancel the jobs of a run, a study or a text. What runs saves first; the same command continues it later."""
-    import glasshouse
+    from glasshouse.api import jobs
     from glasshouse.cli.tables import console
 
-    for job in glasshouse.cancel(name):
+    for job in jobs.cancel(name):
         console.print(f"cancelled job {job.id} ({job.job})", markup=False)

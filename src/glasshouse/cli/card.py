@@ -19,12 +19,12 @@ def card(
 
     `glasshouse export --to huggingface` puts it beside the weights, as README.md.
     """
-    import glasshouse
+    from glasshouse.api import reports, runs
     from glasshouse.cli.tables import console, shown
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
-    text = glasshouse.card(run, output)
+        runs.check_output(output, overwrite)
+    text = reports.card(run, output)
     if output:
         console.print(f"wrote {output}", markup=False, soft_wrap=True)
     else:

@@ -21,10 +21,10 @@ def certify(
     bfloat16 and float32, resumed and uninterrupted, exported and imported. A check that does not apply says why. The exit
     status is 1 if a check fails.
     """
-    import glasshouse
+    from glasshouse.api import exchange
     from glasshouse.cli.tables import console, show
 
-    checks = glasshouse.certify(run, device)
+    checks = exchange.certify(run, device)
     if as_json:
         rows = [{**vars(check), "passed": check.passed} for check in checks]
         print(json.dumps(rows))

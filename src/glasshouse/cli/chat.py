@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Config, Device, LanguageModel, System, Temperature, TopP
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     "Examples: glasshouse chat demo-lm · "
@@ -23,12 +24,14 @@ def chat(
     max_tokens: Annotated[
         int | None,
         typer.Option(
-            min=1, max=10**6, help="The largest number of tokens of an answer; default: 256, or half of a small context."
+            min=1,
+            callback=at_most(10**6),
+            help="The largest number of tokens of an answer; default: 256, or half of a small context.",
         ),
     ] = None,
     top_p: TopP = 1.0,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, help="The random seed; default: another one each time.")
+        int | None, typer.Option(min=0, callback=at_most(2**63 - 1), help="The random seed; default: another one each time.")
     ] = None,
     system: System = "",
     output: Annotated[Path | None, typer.Option(help="A text file to which the chat is appended.")] = None,
@@ -39,11 +42,11 @@ def chat(
 
     The oldest messages are left out once the context is full.
     """
-    import glasshouse
+    from glasshouse.api import llms
     from glasshouse.cli.answer_output import Printer
     from glasshouse.records.progress_bar import say
 
-    opened = glasshouse.open_chat(model, system, temperature, max_tokens, top_p, seed, output, config, device)
+    opened = llms.open_chat(model, system, temperature, max_tokens, top_p, seed, output, config, device)
     for line in _lines():
         if line == QUIT:
             break

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, On
-from glasshouse.cli.options import cluster, has_options
+from glasshouse.cli.options import at_most, cluster, has_options
 from glasshouse.launching.cluster_settings import Slurm
 
 if TYPE_CHECKING:
-    from glasshouse import Case
+    from glasshouse.results.claim import Case
 
 EXAMPLES = (
     "Examples: glasshouse claim alibi-extrapolates --quick · glasshouse claim learned-positions --seeds 16 · "
@@ -35,7 +35,10 @@ def claim(
         bool, typer.Option("--replicate", help="Repeat a finished trial of the same plan on seeds that were never used.")
     ] = False,
     first_seed: Annotated[
-        int | None, typer.Option(max=2**31 - 1, help="The first seed; default: 1000 times the number of the trial.", min=0)
+        int | None,
+        typer.Option(
+            callback=at_most(2**31 - 1), help="The first seed; default: 1000 times the number of the trial.", min=0
+        ),
     ] = None,
     register: Annotated[
         bool, typer.Option("--register", help="Write the registration of the trial and run nothing.")
@@ -54,10 +57,11 @@ def claim(
     import glasshouse
     from glasshouse.cli.job_output import print_submission
     from glasshouse.cli.tables import console
+    from glasshouse.launching.submission import Submission
     from glasshouse.pages import claim_text
 
     case = glasshouse.try_claim(name, seeds, quick, replicate, device, first_seed, register, cluster(on, slurm))
-    if isinstance(case, glasshouse.Submission):
+    if isinstance(case, Submission):
         print_submission(case)
     elif register:
         console.print(claim_text.trial_sentence(case.trials[-1]), markup=False, soft_wrap=True)

@@ -16,11 +16,11 @@ app = typer.Typer(
 def listing(context: typer.Context) -> None:
     """List the claims with their verdicts so far. `glasshouse claim NAME` tries a claim."""
     if context.invoked_subcommand is None:
-        import glasshouse
+        from glasshouse.api import studies
         from glasshouse.cli.tables import console, show
         from glasshouse.pages.claim_text import verdict_text
 
-        cases = glasshouse.list_claims()
+        cases = studies.list_claims()
         rows = [(case.name, case.statement, verdict_text(case) + " (damaged)" * bool(case.damage)) for case in cases]
         show(("claim", "statement", "verdict"), rows)
         for damage in (damage for case in cases for damage in case.damage):
@@ -43,10 +43,10 @@ def report(
 
     A folder also gets the registration and the values of every trial; nothing in it is replaced.
     """
-    import glasshouse
+    from glasshouse.api import studies
     from glasshouse.cli.tables import shown
 
-    print(shown(str(glasshouse.claims_report(output, record)), raw=True))
+    print(shown(str(studies.claims_report(output, record)), raw=True))
 
 
 @app.command(epilog="Example: glasshouse claims check docs/claims")
@@ -54,10 +54,10 @@ def check(
     record: Annotated[str, typer.Argument(help="The folder of a record, as `claims report` writes it.")] = "docs/claims",
 ) -> None:
     """Compute every page of a record again from its registrations and values, and fail on any difference."""
-    import glasshouse
+    from glasshouse.api import studies
     from glasshouse.cli.tables import shown
 
-    faults = glasshouse.check_claims(record)
+    faults = studies.check_claims(record)
     for fault in faults:
         print(shown(fault))
     if faults:

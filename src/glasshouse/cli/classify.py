@@ -67,6 +67,7 @@ def classify(
     Of a file, the predictions are written one after another, so that its size does not matter.
     """
     import glasshouse
+    from glasshouse.api import runs
     from glasshouse.cli.tables import console, show
 
     if texts == [STANDARD_INPUT] or (not texts and file is None and not sys.stdin.isatty()):
@@ -89,12 +90,12 @@ def classify(
                 f"--json is for the screen, and the ending of --output {output} names the format; leave one out"
             )
         if output and output != file:  # the file that is read is refused below, also with --overwrite
-            glasshouse.check_output(output, overwrite)
+            runs.check_output(output, overwrite)
         source = _standard_input() if str(file) == STANDARD_INPUT else file
         form = ".jsonl" if as_json else ".csv"
         if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
             sys.stdout.reconfigure(encoding="utf-8")  # as an output file is
-        count = glasshouse.write_predictions(run, source, output or _Screen(), device, field, second_field, form, limits)
+        count = runs.write_predictions(run, source, output or _Screen(), device, field, second_field, form, limits)
         if output:
             console.print(f"wrote {count:,} predictions to {output}", soft_wrap=True)
         return

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from glasshouse.cli.arguments import Device, Limits, On
-from glasshouse.cli.options import cluster, has_options
+from glasshouse.cli.options import at_most, cluster, has_options
 from glasshouse.launching.cluster_settings import Slurm
 
 app = typer.Typer(
@@ -24,12 +24,12 @@ Name = Annotated[str, typer.Argument(help="The name of a data set.")]
 def listing(context: typer.Context) -> None:
     """List data sets; `get` fetches one, `show` describes one. `look` shows your own files, `prepare` tokenises them."""
     if context.invoked_subcommand is None:
-        import glasshouse
+        from glasshouse.api import data
         from glasshouse.cli.tables import show as show_table
 
         rows = [
             (entry.name, entry.about, f"{'yes' if entry.present else 'no'}: {entry.availability}", entry.licence)
-            for entry in glasshouse.data_sets()
+            for entry in data.data_sets()
         ]
         show_table(("name", "description", "available", "licence"), rows)
 
@@ -37,26 +37,26 @@ def listing(context: typer.Context) -> None:
 @app.command(epilog="Example: glasshouse data get shakespeare")
 def get(name: Name) -> None:
     """Fetch a data set into the cache and verify its checksum."""
-    import glasshouse
+    from glasshouse.api import data
     from glasshouse.cli.tables import shown
 
-    for path in glasshouse.get_data(name):
+    for path in data.get_data(name):
         print(shown(str(path), raw=True))
 
 
 @app.command(epilog="Example: glasshouse data show state-of-the-union")
 def show(name: Name) -> None:
     """Show the origin, licence and splits of a data set, and the beginning of its text."""
-    import glasshouse
+    from glasshouse.api import data
     from glasshouse.cli.tables import console
     from glasshouse.cli.tables import show as show_table
     from glasshouse.formatting import size
 
-    entry, splits = glasshouse.data_set(name)
+    entry, splits = data.data_set(name)
     show_table((name, ""), [("description", entry.about), ("origin", entry.origin), ("licence", entry.licence)])
     rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in splits]
     show_table(("split", "documents", "text"), rows, right=(1, 2))
-    if packages := glasshouse.data_set_packages(name):
+    if packages := data.data_set_packages(name):
         lines = [
             (
                 f"{one.name} {one.version}",
@@ -82,12 +82,12 @@ def look(
     device: Device = "auto",
 ) -> None:
     """Show what would be understood of your own files: columns, classes, lengths, repeats, and what a run would cost."""
-    import glasshouse
+    from glasshouse.api import data
     from glasshouse.cli.data_output import print_look
 
     overrides = [word for word in files if FIELD_VALUE.match(word) and not Path(word).exists()]
     names = [word for word in files if word not in overrides]
-    found = glasshouse.look_at_data(names, *overrides, recipe=recipe, cost=cost, device=device)
+    found = data.look_at_data(names, *overrides, recipe=recipe, cost=cost, device=device)
     print_look(found, [f"data.files=[{','.join(names)}]" if len(names) > 1 else f"data.files={names[0]}", *overrides])
     if found.refusal:
         raise found.refusal
@@ -106,7 +106,7 @@ def prepare(
         "language-model"
     ),
     tokenizer: Annotated[str | None, typer.Option(help="A kind of tokenizer to train, or a tokenizer.json.")] = None,
-    vocabulary: Annotated[int | None, typer.Option(max=10**7, help="The size of the vocabulary.")] = None,
+    vocabulary: Annotated[int | None, typer.Option(callback=at_most(10**7), help="The size of the vocabulary.")] = None,
     pattern: Annotated[str | None, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = None,
     validation: Annotated[float | None, typer.Option(help="The share held out for validation.")] = None,
     test: Annotated[float | None, typer.Option(help="The share held out for testing.")] = None,
@@ -114,7 +114,9 @@ def prepare(
     limits: Limits = "",
     jobs: Annotated[
         int | None,
-        typer.Option(max=10_000, help="Processes that encode parts of the text, or with --on slurm jobs; default: 1."),
+        typer.Option(
+            callback=at_most(10_000), help="Processes that encode parts of the text, or with --on slurm jobs; default: 1."
+        ),
     ] = None,
     part: Annotated[str | None, typer.Option(help="Be one of several workers: 2/8 is the second of eight.")] = None,
     output: Annotated[
@@ -129,6 +131,7 @@ def prepare(
     text. With --on slurm the jobs of an array encode the text, and a last job joins the parts.
     """
     import glasshouse
+    from glasshouse.api import corpora, corpus_jobs
     from glasshouse.cli.job_output import print_submission
     from glasshouse.cli.tables import show as show_table
     from glasshouse.cli.tables import shown
@@ -148,9 +151,9 @@ def prepare(
             raise glasshouse.GlasshouseError(
                 "is one worker, and --on slurm submits all; leave one of them out", "part", part
             )
-        print_submission(glasshouse.submit_preparation(files, name=name, on=replace(where, jobs=jobs), **text))
+        print_submission(corpus_jobs.submit_preparation(files, name=name, on=replace(where, jobs=jobs), **text))
         return
-    prepared = glasshouse.prepare_data(files, jobs=1 if jobs is None else jobs, part=part, **text)
+    prepared = corpora.prepare_data(files, jobs=1 if jobs is None else jobs, part=part, **text)
     if not prepared.shards:
         done = prepared.parts - prepared.missing
         print(f"{done} of {prepared.parts} parts are encoded; the same command without --part joins them")

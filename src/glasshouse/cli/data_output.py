@@ -1,6 +1,6 @@
 """Prints what was understood of the user's own files, and what a run on them would do."""
 
-from glasshouse import LookedAtData
+from glasshouse.api.data import LookedAtData
 from glasshouse.cli.plan_output import milliseconds
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import count, duration, size

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     'Examples: glasshouse debate "self-driving cars" --models run:demo-lm,run:stories · '
@@ -19,9 +20,11 @@ def debate(
     models: Annotated[
         str, typer.Option(metavar="A,B", help="The models, separated by commas: run:NAME, or from llms.toml.")
     ],
-    points: Annotated[int, typer.Option(max=1000, help="The number of points for, and against, in each round.")] = 3,
+    points: Annotated[
+        int, typer.Option(callback=at_most(1000), help="The number of points for, and against, in each round.")
+    ] = 3,
     rounds: Annotated[
-        int, typer.Option(max=1000, help="From round 2 on a model answers the last argument of the next one.")
+        int, typer.Option(callback=at_most(1000), help="From round 2 on a model answers the last argument of the next one.")
     ] = 2,
     judge: Annotated[
         str | None, typer.Option(metavar="C", help="A model that says which of two arguments is better.")
@@ -30,8 +33,8 @@ def debate(
     temperatures: Annotated[
         str | None, typer.Option(metavar="T,T", help="Hold the debate at each of these temperatures instead.")
     ] = None,
-    seed: Annotated[int, typer.Option(max=2**63 - 1, help="The random seed.")] = 0,
-    max_tokens: Annotated[int, typer.Option(max=10**6, help="The maximum number of tokens of a point.")] = 160,
+    seed: Annotated[int, typer.Option(callback=at_most(2**63 - 1), help="The random seed.")] = 0,
+    max_tokens: Annotated[int, typer.Option(callback=at_most(10**6), help="The maximum number of tokens of a point.")] = 160,
     entailment: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="An entailment model that finds contradictions; default: a rough stand-in."),
@@ -53,10 +56,10 @@ def debate(
 
     A killed debate continues with the same command. A judge, an entailment model or an encoder can be added to a debate.
     """
-    import glasshouse
+    from glasshouse.api import debates
     from glasshouse.cli.tables import console, show
 
-    result = glasshouse.debate(
+    result = debates.debate(
         topic,
         models,
         points,

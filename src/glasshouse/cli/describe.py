@@ -29,12 +29,13 @@ def describe(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Write the caption of each picture, beside that of the data where it has one."""
-    import glasshouse
+    from glasshouse.api import runs
+    from glasshouse.api.pictures import describe
     from glasshouse.cli.tables import console, show
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
-    found = glasshouse.describe(run, pictures or (), output, device)
+        runs.check_output(output, overwrite)
+    found = describe(run, pictures or (), output, device)
     if as_json:
         print(json.dumps([{"picture": each.name, "text": each.text, "caption": each.caption} for each in found]))
         return

@@ -41,6 +41,7 @@ def doctor(
     needed. The table [hardware] of the cluster file describes the cluster; `glasshouse sbatch --example` prints one.
     """
     import glasshouse
+    from glasshouse.api import machine
     from glasshouse.cli.plan_output import print_cluster_plan, print_measurement, print_plan
     from glasshouse.cli.tables import show
     from glasshouse.formatting import flops
@@ -48,13 +49,13 @@ def doctor(
     if cluster is not None:
         if recipe is None:
             raise glasshouse.GlasshouseError("name a recipe, such as: glasshouse doctor gpt-2 --cluster 8x8")
-        print_cluster_plan(glasshouse.plan_cluster(recipe, *(overrides or ()), cluster=cluster, device=device))
+        print_cluster_plan(machine.plan_cluster(recipe, *(overrides or ()), cluster=cluster, device=device))
         return
     if measure:
-        for measurement in glasshouse.measure_steps(recipe or "", *(overrides or ()), device=device):
+        for measurement in machine.measure_steps(recipe or "", *(overrides or ()), device=device):
             print_measurement(measurement)
         return
-    diagnosis = glasshouse.doctor(device)
+    diagnosis = machine.doctor(device)
     rates = [(f"matrix products, {name}", f"{flops(rate)}/s") for name, rate in diagnosis.rates.items()]
     kept = [("kept measurement", f"{' '.join(one.words)}: {one.date}") for one in diagnosis.measurements]
     show(("this machine", ""), [*diagnosis.facts.items(), *rates, *kept])

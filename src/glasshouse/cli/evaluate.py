@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.options import at_most
 
 if TYPE_CHECKING:
     from glasshouse.metrics.metric import Metrics
@@ -28,7 +29,9 @@ def evaluate(
         str | None,
         typer.Option(metavar="RUN", help="A classifier with the classes entailment, neutral and contradiction."),
     ] = None,
-    examples: Annotated[int, typer.Option(min=1, max=10**9, help="The largest number of texts per split to judge.")] = 500,
+    examples: Annotated[
+        int, typer.Option(min=1, callback=at_most(10**9), help="The largest number of texts per split to judge.")
+    ] = 500,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -47,13 +50,14 @@ def evaluate(
     at high temperatures, references with up to three swapped facts, and paraphrases. The 95 % intervals are over sources.
     """
     import glasshouse
+    from glasshouse.api import runs
     from glasshouse.cli.run_output import print_metrics
 
     metrics = glasshouse.evaluate(run, data, device, metric, judge, examples)
     if as_json:
         print(json.dumps(metrics))
         return
-    declared = glasshouse.metrics_of(run, metric)
+    declared = runs.metrics_of(run, metric)
     print_metrics(metrics, declared)
     print_agreement(metrics, declared)
 

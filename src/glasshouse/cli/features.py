@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, LabelledData, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     "Examples: glasshouse features my-encoder --task presidents --limit 500 · "
@@ -22,7 +23,8 @@ def features(
         str, typer.Option(help="How the token vectors become one vector: mean, first, last or max.")
     ] = "mean",
     limit: Annotated[
-        int, typer.Option(min=0, max=10**9, help="The number of random rows to use of each split; 0 means all.")
+        int,
+        typer.Option(min=0, callback=at_most(10**9), help="The number of random rows to use of each split; 0 means all."),
     ] = 0,
     field: Annotated[str, typer.Option(help="The field of a .csv or .jsonl row that holds the text.")] = "text",
     label: Annotated[str, typer.Option(help="The field of a row that holds the class.")] = "label",
@@ -36,11 +38,11 @@ def features(
     cross-validation on the training rows. The output shows accuracy, the accuracy of always predicting the most frequent
     class, and the recall of each class.
     """
-    import glasshouse
+    from glasshouse.api import experiments
     from glasshouse.cli.run_output import print_metrics
     from glasshouse.cli.tables import console, show
 
-    result = glasshouse.features(run, task, pooling, limit, field, label, device)
+    result = experiments.features(run, task, pooling, limit, field, label, device)
     if as_json:
         print(json.dumps(asdict(result)))
         return

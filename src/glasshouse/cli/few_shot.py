@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, LabelledData, Overwrite, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     "Examples: glasshouse few-shot demo-lm --task presidents --shots 0,1,2 --examples 100 · "
@@ -19,9 +20,14 @@ def few_shot(
     run: Run,
     task: LabelledData,
     shots: Annotated[str, typer.Option(help="The numbers of examples in the context, separated by commas.")] = "0,1,2,4,8",
-    examples: Annotated[int, typer.Option(min=1, max=10**6, help="The number of random held-out texts to classify.")] = 200,
+    examples: Annotated[
+        int, typer.Option(min=1, callback=at_most(10**6), help="The number of random held-out texts to classify.")
+    ] = 200,
     draws: Annotated[
-        int, typer.Option(min=1, max=10_000, help="How often examples are drawn; the interval is over these draws.")
+        int,
+        typer.Option(
+            min=1, callback=at_most(10_000), help="How often examples are drawn; the interval is over these draws."
+        ),
     ] = 3,
     template: Annotated[
         str | None, typer.Option(help=r"The template of an example; default: Text: {text}\nLabel: {label}\n\n")
@@ -32,7 +38,7 @@ def few_shot(
     output: Annotated[Path | None, typer.Option(help="A file for a figure of accuracy over shots, .svg or .png.")] = None,
     overwrite: Overwrite = False,
     seed: Annotated[
-        int, typer.Option(min=0, max=2**31 - 1, help="The random seed of the choice of texts and examples.")
+        int, typer.Option(min=0, callback=at_most(2**31 - 1), help="The random seed of the choice of texts and examples.")
     ] = 0,
     field: Annotated[str, typer.Option(help="The field of a .csv or .jsonl row that holds the text.")] = "text",
     label: Annotated[str, typer.Option(help="The field of a row that holds the class.")] = "label",
@@ -45,7 +51,7 @@ def few_shot(
     is the prediction. If the examples do not fit into the context, the earliest are left out. The table counts the prompts
     that this affects.
     """
-    import glasshouse
+    from glasshouse.api import experiments, runs
     from glasshouse.cli.tables import console, show
     from glasshouse.specs.errors import GlasshouseError
 
@@ -56,9 +62,9 @@ def few_shot(
     # In a shell, \n is two characters: a backslash and an n.
     unescaped = template.replace("\\n", "\n").replace("\\t", "\t") if template else None
     if output is not None:
-        glasshouse.check_output(output, overwrite)
+        runs.check_output(output, overwrite)
     options = (counts, examples, draws, unescaped, calibrate, output, seed, field, label, device)
-    result = glasshouse.few_shot(run, task, *options)
+    result = experiments.few_shot(run, task, *options)
     if as_json:
         print(json.dumps(asdict(result)))
         return

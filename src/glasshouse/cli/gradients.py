@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, Overwrite, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     "Examples: glasshouse gradients demo-lm · glasshouse gradients demo-lm --examples 64 --output gradients.svg · "
@@ -21,7 +22,9 @@ DISTANCES = (0, 1, 2, 4, 8, 16, 31)
 def gradients(
     run: Run,
     data: Annotated[Path | None, typer.Option(help="A file of examples; default: the held-out data of the run.")] = None,
-    examples: Annotated[int, typer.Option(min=1, max=10**9, help="The number of examples for the norms.")] = 16,
+    examples: Annotated[
+        int, typer.Option(min=1, callback=at_most(10**9), help="The number of examples for the norms.")
+    ] = 16,
     against: Annotated[
         str | None,
         typer.Option(metavar="FIELD=V1,V2,...", help="Compare new models like that of the run for these values of a field."),
@@ -39,12 +42,12 @@ def gradients(
 
     With --against, the gradients of new models are compared instead: for other widths, depths, activations or norms.
     """
-    import glasshouse
+    from glasshouse.api import inspection, runs
     from glasshouse.cli.tables import console, show
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
-    results = glasshouse.gradients(run, data, examples, output, device, against)
+        runs.check_output(output, overwrite)
+    results = inspection.gradients(run, data, examples, output, device, against)
     if as_json:
         print(json.dumps([asdict(one) for one in results]))
         return

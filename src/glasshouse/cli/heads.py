@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from glasshouse.cli.arguments import Device, Overwrite, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     "Examples: glasshouse heads demo-lm · glasshouse heads demo-lm --method gradient --examples 500 · "
@@ -23,7 +24,9 @@ def heads(
         str, typer.Option(help="all, or one of: ablation (exact), gradient, attention (estimates that cost less).")
     ] = "all",
     data: Annotated[Path | None, typer.Option(help="A file of examples; default: the held-out data of the run.")] = None,
-    examples: Annotated[int, typer.Option(min=1, max=10**9, help="The number of examples to measure on.")] = 128,
+    examples: Annotated[
+        int, typer.Option(min=1, callback=at_most(10**9), help="The number of examples to measure on.")
+    ] = 128,
     replacement: Annotated[
         str, typer.Option(help="What an ablated head gives instead of its output: zero, mean or resampled.")
     ] = "zero",
@@ -34,7 +37,7 @@ def heads(
         bool, typer.Option("--curve", help="Remove more and more heads, and measure the loss on other examples.")
     ] = False,
     then_train: Annotated[
-        int, typer.Option(min=0, max=10**9, help="With --curve: further training steps after each removal.")
+        int, typer.Option(min=0, callback=at_most(10**9), help="With --curve: further training steps after each removal.")
     ] = 0,
     output: Annotated[Path | None, typer.Option(help="A file for a figure, .svg or .png.")] = None,
     overwrite: Overwrite = False,
@@ -50,6 +53,7 @@ def heads(
     With --curve, heads are removed, the least important first, and the loss is measured: how many heads can be spared?
     """
     import glasshouse
+    from glasshouse.api import inspection, runs
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import duration
     from glasshouse.specs.errors import GlasshouseError
@@ -60,9 +64,9 @@ def heads(
     if layers and (curve or method != "all"):
         raise GlasshouseError("--layers removes whole layers; leave out --curve and --method")
     if output is not None:
-        glasshouse.check_output(output, overwrite)
+        runs.check_output(output, overwrite)
     if layers:
-        damages = glasshouse.layers(run, data, examples, replacement, output, device)
+        damages = inspection.layers(run, data, examples, replacement, output, device)
         if as_json:
             print(json.dumps(asdict(damages)))
             return
@@ -73,7 +77,7 @@ def heads(
             console.print(str(output), markup=False, soft_wrap=True)
         return
     if curve:
-        curves = glasshouse.pruning_curves(run, methods, data, examples, then_train, output, device)
+        curves = inspection.pruning_curves(run, methods, data, examples, then_train, output, device)
         _show_curves(curves, as_json, output)
         return
     result = glasshouse.heads(run, methods, data, examples, replacement, output, device)

@@ -31,6 +31,7 @@ def import_(
     Only safetensors, GGUF and llama2.c files are read. Pickle files are never loaded.
     """
     import glasshouse
+    from glasshouse.api import runs
     from glasshouse.cli.tables import console
 
     run = glasshouse.import_model(source, name, tokenizer)
@@ -38,5 +39,5 @@ def import_(
     sizes = f"width {model.width}, {model.layers} layers, {model.heads} heads, vocabulary {run.vocabulary:,}"
     console.print(f"run     {run.folder.path}: {model.kind}, {sizes}, context {run.spec.data.context}", soft_wrap=True)
     console.print("\nTry next:")
-    for command in glasshouse.suggestions(run):
+    for command in runs.suggestions(run):
         console.print(f"  {command}", markup=False)

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import glasshouse
 from glasshouse.cli.tables import console, show
 
 if TYPE_CHECKING:
-    from glasshouse import JobStatus, Submission
+    from glasshouse.launching.job_status import JobStatus
+    from glasshouse.launching.submission import Submission
 
 
 def print_submission(submitted: "Submission") -> None:
@@ -44,7 +44,9 @@ def _row(job: "JobStatus") -> tuple[str, ...]:
 
 def _relative(job: "JobStatus") -> str:
     """The log, as short as it can be written."""
-    folder = glasshouse.jobs_folder()
+    from glasshouse.api.jobs import jobs_folder
+
+    folder = jobs_folder()
     return (
         str(folder / job.log.relative_to(folder.absolute())) if job.log.is_relative_to(folder.absolute()) else str(job.log)
     )

@@ -30,11 +30,12 @@ def lens(
     The table shows the likeliest output of each layer with its probability, and the rank of the model's own prediction.
     """
     import glasshouse
+    from glasshouse.api import runs
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import visible
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
+        runs.check_output(output, overwrite)
     result = glasshouse.lens(run, text, output, device)
     if as_json:
         print(json.dumps(asdict(result)))

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, Overwrite, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     'Examples: glasshouse look demo-lm --text "The state of the union is strong" · '
@@ -21,8 +22,8 @@ EXAMPLES = (
 def look(
     run: Run,
     text: Annotated[str | None, typer.Option(help="The text to look at; a translator translates it.")] = None,
-    layer: Annotated[int | None, typer.Option(max=10_000, help="Only this layer, counted from 1.")] = None,
-    head: Annotated[int | None, typer.Option(max=10_000, help="Only this head, counted from 1.")] = None,
+    layer: Annotated[int | None, typer.Option(callback=at_most(10_000), help="Only this layer, counted from 1.")] = None,
+    head: Annotated[int | None, typer.Option(callback=at_most(10_000), help="Only this head, counted from 1.")] = None,
     attention: Annotated[str, typer.Option(help="Of an encoder-decoder: cross (the default), encoder or decoder.")] = "",
     explore: Annotated[
         bool, typer.Option("--explore", help="Write a page that follows each token through every step of the model.")
@@ -32,7 +33,7 @@ def look(
         typer.Option(metavar="data|FILE", help="Statistics of every head over the run's held-out data, or over a file."),
     ] = None,
     examples: Annotated[
-        int, typer.Option(min=0, max=10**6, help="With --over: the number of examples to read; 0 means all.")
+        int, typer.Option(min=0, callback=at_most(10**6), help="With --over: the number of examples to read; 0 means all.")
     ] = 0,
     output: Annotated[
         Path | None,
@@ -53,6 +54,7 @@ def look(
     the first singular values of the maps.
     """
     import glasshouse
+    from glasshouse.api import inspection, runs
     from glasshouse.cli.tables import console, show
     from glasshouse.specs.errors import GlasshouseError
 
@@ -61,9 +63,9 @@ def look(
     if explore and text is None:
         raise GlasshouseError("--explore follows one text; give it with --text TEXT")
     if output is not None:
-        glasshouse.check_output(output, overwrite)
+        runs.check_output(output, overwrite)
     if text is not None and explore:
-        console.print(str(glasshouse.explore(run, text, output, device)), markup=False, soft_wrap=True)
+        console.print(str(inspection.explore(run, text, output, device)), markup=False, soft_wrap=True)
         return
     if text is not None:
         maps, path = glasshouse.look(run, text, layer, head, attention, output, device)
@@ -78,7 +80,7 @@ def look(
     if over is None:
         return
     spectra = output if text is None else None
-    rows = glasshouse.head_statistics(run, None if over == "data" else over, examples, spectra, device)
+    rows = inspection.head_statistics(run, None if over == "data" else over, examples, spectra, device)
     if as_json:
         print(json.dumps([{**asdict(row), "kind": row.kind} for row in rows]))
         return

@@ -58,6 +58,17 @@ def _annotation(option: Option) -> Any:
     return Annotated[option.kind if option.default is not None else option.kind | None, shown]
 
 
+def at_most(most: float) -> Callable[[float | None], float | None]:
+    """Refuse a larger number. No help shows this limit: it is far beyond any use."""
+
+    def check(value: float | None) -> float | None:
+        if value is not None and value > most:
+            raise typer.BadParameter(f"{value} is more than {most:,}.")
+        return value
+
+    return check
+
+
 def cluster(on: str | None, slurm: Slurm) -> Slurm | None:
     """The cluster that --on names, or None. Refuses its options without --on."""
     if on is None:

@@ -20,9 +20,9 @@ def pack(
 
     The data that it was trained on are not packed. `glasshouse unpack` makes the run again.
     """
-    import glasshouse
+    from glasshouse.api import archives
     from glasshouse.cli.tables import console
     from glasshouse.formatting import size
 
-    path = glasshouse.pack(run, output)
+    path = archives.pack(run, output)
     console.print(f"wrote {path} ({size(path.stat().st_size)})", markup=False, soft_wrap=True)

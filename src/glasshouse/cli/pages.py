@@ -35,20 +35,21 @@ def pages(
     or have its report made. The printed address contains a token; without it every request is refused.
     """
     import glasshouse
+    from glasshouse.api import pages
     from glasshouse.cli.tables import console, shown
 
     if not live:
         if port is not None:
             raise glasshouse.GlasshouseError("is for pages that are served; add --live", "port", port)
-        path = glasshouse.write_pages(folder)
+        path = pages.write_pages(folder)
         print(shown(str(path), raw=True))
         if open_:
-            glasshouse.open_browser(path.absolute().as_uri())
+            pages.open_browser(path.absolute().as_uri())
         return
 
     def started(address: str) -> None:
         console.print(f"pages at {address} (Ctrl-C ends them)", markup=False, soft_wrap=True, highlight=False)
         if open_:
-            glasshouse.open_browser(address)
+            pages.open_browser(address)
 
-    glasshouse.serve_pages(folder, 8010 if port is None else port, token, started)
+    pages.serve_pages(folder, 8010 if port is None else port, token, started)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, Overwrite, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     'Examples: glasshouse patch stories --clean "a little girl named" --corrupt "a little boy named" · '
@@ -22,7 +23,9 @@ def patch(
     corrupt: Annotated[str, typer.Option(help="The text into which they are inserted; it has as many tokens.")],
     position: Annotated[
         int | None,
-        typer.Option(max=10**7, help="The token at which the prediction is made, counted from 1; default: the last one."),
+        typer.Option(
+            callback=at_most(10**7), help="The token at which the prediction is made, counted from 1; default: the last one."
+        ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="The output of the clean text; default: its prediction.")] = None,
     against: Annotated[str | None, typer.Option(help="The output of the corrupt text; default: its prediction.")] = None,
@@ -39,11 +42,12 @@ def patch(
     import numpy as np
 
     import glasshouse
+    from glasshouse.api import runs
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import visible
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
+        runs.check_output(output, overwrite)
     result = glasshouse.patch(run, clean, corrupt, position, target, against, output, device)
     if as_json:
         maps = [

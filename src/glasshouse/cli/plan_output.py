@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from glasshouse import ClusterPlan, Plan, SpeedMeasurement
+from glasshouse.api.machine import ClusterPlan, SpeedMeasurement
+from glasshouse.api.training import Plan
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import MISSING, count, duration, flops, size
 

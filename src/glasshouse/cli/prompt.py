@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, Overwrite, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     'Examples: glasshouse prompt scene-clip --target fish.png "two goldfish" "two nemos" · '
@@ -25,7 +26,7 @@ def prompt(
         str | None, typer.Option(help="A picture file, or the number of a held-out picture; default: 0.")
     ] = None,
     pictures: Annotated[
-        int, typer.Option(min=0, max=10_000, help="The number of pictures to retrieve for each prompt.")
+        int, typer.Option(min=0, callback=at_most(10_000), help="The number of pictures to retrieve for each prompt.")
     ] = 6,
     output: Annotated[
         Path | None,
@@ -38,13 +39,14 @@ def prompt(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Rank prompts by their similarity to a picture, and write a page with the pictures that each prompt retrieves."""
-    import glasshouse
+    from glasshouse.api import runs
+    from glasshouse.api.pictures import prompt
     from glasshouse.cli.tables import console, show
     from glasshouse.pages.retrieval_page import ordinal
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
-    result, path = glasshouse.prompt(run, prompts or (), target, pictures, output, device)
+        runs.check_output(output, overwrite)
+    result, path = prompt(run, prompts or (), target, pictures, output, device)
     if as_json:
         rows = [
             {

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     "Examples: glasshouse prune demo-lm --heads 0.5 --name smaller · "
@@ -18,7 +19,9 @@ EXAMPLES = (
 def prune(
     run: Run,
     name: Annotated[str, typer.Option(help="The name of the new run.")],
-    heads: Annotated[float | None, typer.Option(max=10**6, help="The share of all heads to remove, such as 0.5.")] = None,
+    heads: Annotated[
+        float | None, typer.Option(callback=at_most(10**6), help="The share of all heads to remove, such as 0.5.")
+    ] = None,
     weights: Annotated[
         float | None,
         typer.Option(help="Instead of heads: the share of single weights to set to zero, the smallest first."),
@@ -26,11 +29,15 @@ def prune(
     by: Annotated[
         str, typer.Option(help="How the least important heads are found: gradient, ablation or attention.")
     ] = "gradient",
-    then_train: Annotated[int, typer.Option(max=10**9, help="Train the smaller model for this number of steps.")] = 0,
+    then_train: Annotated[
+        int, typer.Option(callback=at_most(10**9), help="Train the smaller model for this number of steps.")
+    ] = 0,
     data: Annotated[
         Path | None, typer.Option(help="A file of examples for the importance; default: the held-out data of the run.")
     ] = None,
-    examples: Annotated[int, typer.Option(min=1, max=10**9, help="The number of examples for the importance.")] = 128,
+    examples: Annotated[
+        int, typer.Option(min=1, callback=at_most(10**9), help="The number of examples for the importance.")
+    ] = 128,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:

@@ -11,14 +11,14 @@ def recipes(
     name: Annotated[str | None, typer.Argument(help="Show every field of this recipe's spec.")] = None,
 ) -> None:
     """List the recipes. With NAME, show the fields of that recipe with their values and meanings."""
-    import glasshouse
+    from glasshouse.api import listings
     from glasshouse.cli.tables import console, show
 
     if name is None:
-        show(("recipe", "description"), [(recipe.name, recipe.about) for recipe in glasshouse.recipes()])
+        show(("recipe", "description"), [(recipe.name, recipe.about) for recipe in listings.recipes()])
         return
     rows = []
-    for field in glasshouse.recipe_fields(name):
+    for field in listings.recipe_fields(name):
         value = "[" + ", ".join(field.value) + "]" if isinstance(field.value, tuple) else str(field.value)
         rows.append((field.name, value, f"{field.about}: {', '.join(field.words)}" if field.words else field.about))
     show(("field", "value", "meaning"), rows)

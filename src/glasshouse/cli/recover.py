@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from glasshouse.cli.arguments import Device, Overwrite
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     'Examples: glasshouse recover demo-lm --prompt "The state of" --top 2 · '
@@ -21,7 +22,9 @@ def recover(
         str, typer.Argument(metavar="MODEL", help="A run, run:NAME, or a model of kind openai that llms.toml names.")
     ],
     prompt: Annotated[str, typer.Option(help="The text before the next token.")],
-    top: Annotated[int, typer.Option(min=1, max=10**7, help="The number of log-probabilities that the API shows.")] = 20,
+    top: Annotated[
+        int, typer.Option(min=1, callback=at_most(10**7), help="The number of log-probabilities that the API shows.")
+    ] = 20,
     method: Annotated[
         Literal["ratio", "closed-form", "forced", "bisection"] | None,
         typer.Option(help="How to recover; default: the method that suits what the first calls show."),
@@ -31,8 +34,8 @@ def recover(
         float | None,
         typer.Option(min=0.001, max=1, help="Then sample from the most likely tokens whose probabilities sum to P."),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, max=10**7, help="The number of tokens to sample.")] = 1,
-    seed: Annotated[int, typer.Option(max=2**63 - 1, help="The random seed of the samples.")] = 0,
+    count: Annotated[int, typer.Option(min=1, callback=at_most(10**7), help="The number of tokens to sample.")] = 1,
+    seed: Annotated[int, typer.Option(callback=at_most(2**63 - 1), help="The random seed of the samples.")] = 0,
     decimals: Annotated[
         int | None, typer.Option(min=0, max=17, help="Imitate an API that rounds log-probabilities to so many decimals.")
     ] = None,
@@ -51,12 +54,12 @@ def recover(
 
     A killed recovery continues with the same command.
     """
-    import glasshouse
+    from glasshouse.api import llms, runs
     from glasshouse.cli.tables import console, show
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
-    recovery = glasshouse.open_recovery(model, prompt, top, method, decimals, before_bias, journal, device, config)
+        runs.check_output(output, overwrite)
+    recovery = llms.open_recovery(model, prompt, top, method, decimals, before_bias, journal, device, config)
     probe = recovery.probe()
     plan = recovery.plan(probe)
     side = "after" if probe.after_bias else "before"
@@ -67,14 +70,14 @@ def recover(
     )
     if estimate:
         return
-    found = glasshouse.recover(recovery)
+    found = llms.recover(recovery)
     rows = [
         (repr(recovery.api.token_text(token)), f"{math.exp(found.log_probabilities[token]):.6f}", f"{error:.1g}")
         for token in found.most_likely(SHOWN)
         for error in (found.errors[token],)
     ]
     show(("token", "probability", "relative error"), rows, right=(1, 2))
-    error = glasshouse.recovery_error(recovery, found)
+    error = llms.recovery_error(recovery, found)
     console.print(
         f"{found.calls:,} calls"
         + ("" if error is None else f"; largest error against the log-probabilities of the run: {error:.1g}")
@@ -84,4 +87,4 @@ def recover(
         drawn = found.sample(count, top_p, seed=seed)
         console.print("sampled: " + "  ".join(repr(recovery.api.token_text(token)) for token in drawn), markup=False)
     if output is not None:
-        console.print(f"written {glasshouse.write_recovered(recovery, found, output)}", markup=False, soft_wrap=True)
+        console.print(f"written {llms.write_recovered(recovery, found, output)}", markup=False, soft_wrap=True)

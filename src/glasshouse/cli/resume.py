@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, On, RunOrStudy
-from glasshouse.cli.options import cluster, has_options
+from glasshouse.cli.options import at_most, cluster, has_options
 from glasshouse.launching.cluster_settings import Slurm
 
 EXAMPLES = (
@@ -20,11 +20,14 @@ def resume(
     slurm: Slurm,
     device: Device = "auto",
     processes: Annotated[
-        int | None, typer.Option(min=1, max=65_536, metavar="N", help="Continue a run in another number of processes.")
+        int | None,
+        typer.Option(min=1, callback=at_most(65_536), metavar="N", help="Continue a run in another number of processes."),
     ] = None,
     task: Annotated[
         int | None,
-        typer.Option(min=0, max=10**6, help="Train this task of an array of jobs; NAME is then the folder of the jobs."),
+        typer.Option(
+            min=0, callback=at_most(10**6), help="Train this task of an array of jobs; NAME is then the folder of the jobs."
+        ),
     ] = None,
     on: On = None,
 ) -> None:
@@ -34,12 +37,13 @@ def resume(
     continues a run, and an array of jobs the runs of a study.
     """
     import glasshouse
+    from glasshouse.api import submission
     from glasshouse.cli.run_output import print_run
     from glasshouse.cli.study_output import print_outcome
 
     where = cluster(on, slurm)
     if task is not None:
-        glasshouse.train_task(name, task, device)
+        submission.train_task(name, task, device)
         return
     resumed = glasshouse.resume(name, device, processes, where)
     if isinstance(resumed, glasshouse.Run):

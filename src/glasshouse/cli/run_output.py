@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from glasshouse import Completion, Run, suggestions
+from glasshouse import Run
+from glasshouse.api.runs import Completion, suggestions
 from glasshouse.cli.tables import console, show
 from glasshouse.metrics.metric import Metrics
 from glasshouse.verdicts.verdict import summarise

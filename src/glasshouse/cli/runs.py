@@ -40,16 +40,16 @@ def listing(
     """List the runs in the runs folder, oldest first."""
     if context.invoked_subcommand is not None:
         return
-    import glasshouse
+    from glasshouse.api import listings
     from glasshouse.cli.tables import console, show
 
-    overviews = glasshouse.runs_overview(sort, filters or ())
+    overviews = listings.runs_overview(sort, filters or ())
     if as_json:
         print(json.dumps([_content(run) for run in overviews]))
         return
     if not overviews:
         reason = "with these values" if filters else "yet. Begin with: glasshouse demo"
-        console.print(f"There are no runs in {glasshouse.runs_folder()} {reason}", soft_wrap=True)
+        console.print(f"There are no runs in {listings.runs_folder()} {reason}", soft_wrap=True)
         return
     rows = []
     for run in overviews:
@@ -65,10 +65,10 @@ def diff(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Show the fields of the specs in which two runs differ, and their final metrics side by side."""
-    import glasshouse
+    from glasshouse.api import listings
     from glasshouse.cli.tables import console, show
 
-    found = glasshouse.run_differences(first, second)
+    found = listings.run_differences(first, second)
     if as_json:
         tables = {"fields": found.fields, "metrics": found.metrics}
         content = {name: {row[0]: list(row[1:]) for row in rows} for name, rows in tables.items()}
@@ -89,10 +89,10 @@ def rename(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name: letters, digits, '.', '_' and '-'.")],
 ) -> None:
     """Rename a run. A run that is being trained is refused."""
-    import glasshouse
+    from glasshouse.api import listings
     from glasshouse.cli.tables import console
 
-    console.print(f"{old} is now {new}: {glasshouse.rename_run(old, new)}", soft_wrap=True, markup=False)
+    console.print(f"{old} is now {new}: {listings.rename_run(old, new)}", soft_wrap=True, markup=False)
 
 
 @app.command(epilog="Examples: glasshouse runs delete a b · glasshouse runs delete c --yes")
@@ -102,6 +102,7 @@ def delete(
 ) -> None:
     """Delete runs with all their files, after a question. A run that is being trained is refused."""
     import glasshouse
+    from glasshouse.api import listings
     from glasshouse.cli.tables import console
 
     def ask(found: list[str]) -> bool:
@@ -111,9 +112,9 @@ def delete(
             raise glasshouse.GlasshouseError(
                 f"deleting {', '.join(found)} must be confirmed, and there is no terminal to ask on; add --yes"
             )
-        return typer.confirm(f"Delete {', '.join(found)} from {glasshouse.runs_folder()}? This cannot be undone.")
+        return typer.confirm(f"Delete {', '.join(found)} from {listings.runs_folder()}? This cannot be undone.")
 
-    deleted = glasshouse.delete_runs(*names, confirm=ask)
+    deleted = listings.delete_runs(*names, confirm=ask)
     if not deleted:
         console.print("nothing was deleted")
         raise typer.Exit(1)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from glasshouse.cli.arguments import Device, DType, Run
+from glasshouse.cli.options import at_most
 from glasshouse.specs.errors import Interrupted
 
 EXAMPLES = (
@@ -24,9 +25,11 @@ EXAMPLES = (
 def sample(
     run: Run,
     prompt: Annotated[str, typer.Option(help="The text to continue; default: the start of a new document.")] = "",
-    tokens: Annotated[int, typer.Option(max=10**6, help="The largest number of tokens to generate.")] = 100,
+    tokens: Annotated[int, typer.Option(callback=at_most(10**6), help="The largest number of tokens to generate.")] = 100,
     temperature: Annotated[float, typer.Option(help="The sampling temperature; 0 is greedy decoding.")] = 0.8,
-    top_k: Annotated[int, typer.Option(max=10**7, help="Sample from the K most likely tokens; 0 turns this off.")] = 0,
+    top_k: Annotated[
+        int, typer.Option(callback=at_most(10**7), help="Sample from the K most likely tokens; 0 turns this off.")
+    ] = 0,
     top_p: Annotated[
         float, typer.Option(help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
     ] = 1.0,
@@ -47,9 +50,11 @@ def sample(
     draft: Annotated[
         str | None, typer.Option(metavar="RUN", help="A smaller run with the same tokenizer that drafts tokens: faster.")
     ] = None,
-    ahead: Annotated[int, typer.Option(min=1, max=1000, help="How many tokens the draft is ahead.")] = 4,
-    count: Annotated[int, typer.Option(min=1, max=4096, help="The number of continuations.")] = 1,
-    seed: Annotated[int, typer.Option(max=2**63 - 1, help="The random seed; the same seed gives the same text.")] = 0,
+    ahead: Annotated[int, typer.Option(min=1, callback=at_most(1000), help="How many tokens the draft is ahead.")] = 4,
+    count: Annotated[int, typer.Option(min=1, callback=at_most(4096), help="The number of continuations.")] = 1,
+    seed: Annotated[
+        int, typer.Option(callback=at_most(2**63 - 1), help="The random seed; the same seed gives the same text.")
+    ] = 0,
     raw: Annotated[
         bool, typer.Option("--raw", help="Leave control characters as they are where the output is no terminal.")
     ] = False,

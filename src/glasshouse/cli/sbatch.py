@@ -31,11 +31,12 @@ def sbatch(
     The habits of the cluster are read from the cluster file; --example prints one with comments.
     """
     import glasshouse
+    from glasshouse.api import jobs, submission
 
     if example:
-        typer.echo(glasshouse.cluster_example(), nl=False)
+        typer.echo(jobs.cluster_example(), nl=False)
         return
     if recipe is None:
         raise glasshouse.GlasshouseError("name a recipe, such as: glasshouse sbatch demo-lm > job.sh")
-    script = glasshouse.training_script(recipe, *(overrides or ()), name=name, device=device, on=slurm)
+    script = submission.training_script(recipe, *(overrides or ()), name=name, device=device, on=slurm)
     typer.echo(script, nl=False)

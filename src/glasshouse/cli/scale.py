@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from glasshouse.cli.arguments import Device, On, Overwrite
-from glasshouse.cli.options import cluster, has_options
+from glasshouse.cli.options import at_most, cluster, has_options
 from glasshouse.launching.cluster_settings import Slurm
 
 if TYPE_CHECKING:
@@ -63,9 +63,12 @@ Budgets = Annotated[
     typer.Option(metavar="C,C,...", help="FLOPs at which runs are compared; default: where several runs have the same."),
 ]
 Data = Annotated[
-    float | None, typer.Option(max=10**30, metavar="TOKENS", help="How many tokens the data have, if they are repeated.")
+    float | None,
+    typer.Option(callback=at_most(10**30), metavar="TOKENS", help="How many tokens the data have, if they are repeated."),
 ]
-Resamples = Annotated[int, typer.Option(min=20, max=10**6, help="The number of resamples behind the intervals.")]
+Resamples = Annotated[
+    int, typer.Option(min=20, callback=at_most(10**6), help="The number of resamples behind the intervals.")
+]
 Figures = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="A folder for the figures as SVG and the measurements as CSV."),
@@ -80,17 +83,19 @@ def plan(
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="[FIELD=VALUE]...", help="Fields that differ from the recipe.")
     ] = None,
-    sizes: Annotated[int, typer.Option(min=1, max=1000, help="The number of sizes at each budget.")] = 6,
-    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="The number of seeds of each size.")] = 3,
+    sizes: Annotated[int, typer.Option(min=1, callback=at_most(1000), help="The number of sizes at each budget.")] = 6,
+    seeds: Annotated[int, typer.Option(min=1, callback=at_most(10_000), help="The number of seeds of each size.")] = 3,
     name: Annotated[str | None, typer.Option(help="The name of the study; default: scaling-RECIPE.")] = None,
     tokens_per_parameter: Annotated[
-        float, typer.Option(min=0.01, max=10**6, help="Tokens for each parameter at the middle size of a budget.")
+        float,
+        typer.Option(min=0.01, callback=at_most(10**6), help="Tokens for each parameter at the middle size of a budget."),
     ] = 20.0,
     spread: Annotated[
-        float, typer.Option(min=1.1, max=10**6, help="How many times the outer sizes differ from the middle one.")
+        float,
+        typer.Option(min=1.1, callback=at_most(10**6), help="How many times the outer sizes differ from the middle one."),
     ] = 4.0,
     most_epochs: Annotated[
-        float, typer.Option(min=0.01, max=10**6, help="Refuse to read the data more often than this.")
+        float, typer.Option(min=0.01, callback=at_most(10**6), help="Refuse to read the data more often than this.")
     ] = 300.0,
     rates: Annotated[
         Literal["sweep", "recipe"],
@@ -101,11 +106,11 @@ def plan(
     device: Device = "auto",
 ) -> None:
     """Plan a scaling study: which models will be trained for how long, and what it costs, before it is spent."""
-    import glasshouse
+    from glasshouse.api import scaling
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import count, duration, flops
 
-    study = glasshouse.scale_plan(
+    study = scaling.plan(
         recipe,
         *(overrides or ()),
         budgets=budgets,
@@ -166,12 +171,13 @@ def run(
     With --on slurm the jobs of an array train the runs: first the sweep of learning rates, then the smaller budgets, then
     the largest.
     """
-    import glasshouse
+    from glasshouse.api import scaling
     from glasshouse.cli.job_output import print_submission
     from glasshouse.cli.tables import console
+    from glasshouse.launching.submission import Submission
 
-    done = glasshouse.scale_run(study, device, cluster(on, slurm))
-    if isinstance(done, glasshouse.Submission):
+    done = scaling.run(study, device, cluster(on, slurm))
+    if isinstance(done, Submission):
         print_submission(done)
     else:
         console.print(f"{done.ended()} runs have ended; fit them with: glasshouse scale fit {done.name}", markup=False)
@@ -202,7 +208,7 @@ def fit(
 @app.command(epilog=PREDICT_EXAMPLES)
 def predict(
     source: Source,
-    budget: Annotated[float, typer.Option(max=10**40, metavar="FLOPS", help="The compute that there is.")],
+    budget: Annotated[float, typer.Option(callback=at_most(10**40), metavar="FLOPS", help="The compute that there is.")],
     parameters: Parameters = "parameters",
     tokens: Tokens = "tokens",
     loss: Loss = "loss",
@@ -228,8 +234,12 @@ def check(
             metavar="STUDY|CSV", help="The measurements, as for `fit`; default: the scaling study on the run's data."
         ),
     ] = None,
-    size: Annotated[float | None, typer.Option(max=10**30, metavar="N", help="The number of parameters.")] = None,
-    trained_on: Annotated[float | None, typer.Option(max=10**30, metavar="D", help="The number of training tokens.")] = None,
+    size: Annotated[
+        float | None, typer.Option(callback=at_most(10**30), metavar="N", help="The number of parameters.")
+    ] = None,
+    trained_on: Annotated[
+        float | None, typer.Option(callback=at_most(10**30), metavar="D", help="The number of training tokens.")
+    ] = None,
     count: Annotated[
         Literal["all", "without-embeddings", "without-embeddings-with-head"] | None,
         typer.Option(help="Which parameters of the run count; default: as in the study, or all."),
@@ -245,14 +255,15 @@ def check(
 ) -> None:
     """Say whether a run is compute-optimal: its size against the best one for its compute, and what the difference costs."""
     import glasshouse
+    from glasshouse.api import scaling
     from glasshouse.cli.tables import console
 
     if against is None:
         if run is None:
             raise glasshouse.GlasshouseError("name a run, or give --size, --trained-on and --against")
-        against = Path(glasshouse.scale_study_of(run))
-    found = glasshouse.scale_fit(against, parameters, tokens, loss, flops, curve, budgets, data, resamples)
-    for checked in glasshouse.scale_check(found, run, size, trained_on, count):
+        against = Path(scaling.study_of(run))
+    found = scaling.fit(against, parameters, tokens, loss, flops, curve, budgets, data, resamples)
+    for checked in scaling.check(found, run, size, trained_on, count):
         console.print(f"{checked.verdict}\n", markup=False)
     for note in found.notes:
         console.print(f"- {note}", markup=False)
@@ -279,18 +290,18 @@ def transfer(
     A needs k times the compute for the loss of B. k comes with 95 % intervals at the smallest and the largest compute that
     both measured, by IsoFLOP curves and by the parametric law.
     """
-    import glasshouse
+    from glasshouse.api import runs, scaling
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
-    found = glasshouse.scale_transfer(a, b, parameters, tokens, loss, flops, curve, budgets, data, resamples)
-    content = glasshouse.transfer_content(found)
+        runs.check_output(output, overwrite)
+    found = scaling.transfer(a, b, parameters, tokens, loss, flops, curve, budgets, data, resamples)
+    content = scaling.transfer_content(found)
     _show(content)
     if figures is not None:
-        glasshouse.write_transfer_figures(content, figures)
+        scaling.write_transfer_figures(content, figures)
         _name("figures", figures)
     if output is not None:
-        _name("page", glasshouse.write_transfer_page(content, output))
+        _name("page", scaling.write_transfer_page(content, output))
 
 
 def _report(
@@ -308,20 +319,20 @@ def _report(
     figures: Path | None,
     budget: float | None = None,
 ) -> None:
-    import glasshouse
+    from glasshouse.api import runs, scaling
 
     if output is not None:
-        glasshouse.check_output(output, overwrite)
-    found = glasshouse.scale_fit(source, parameters, tokens, loss, flops, curve, budgets, data, resamples)
-    countings = glasshouse.scale_countings(source)
+        runs.check_output(output, overwrite)
+    found = scaling.fit(source, parameters, tokens, loss, flops, curve, budgets, data, resamples)
+    countings = scaling.countings(source)
     tables = [] if countings is None else [countings]
-    content = glasshouse.scaling_content(found, source.name, budget, data, tables, glasshouse.scale_forecast(source))
+    content = scaling.content(found, source.name, budget, data, tables, scaling.forecast(source))
     _show(content)
     if figures is not None:
-        glasshouse.write_scaling_figures(found, content, figures)
+        scaling.write_figures(found, content, figures)
         _name("figures", figures)
     if output is not None:
-        _name("page", glasshouse.write_scaling_page(content, output))
+        _name("page", scaling.write_page(content, output))
 
 
 def _show(content: "PageText") -> None:

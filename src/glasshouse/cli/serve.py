@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from glasshouse.cli.arguments import Device, DType
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     "Examples: glasshouse serve demo-lm · glasshouse serve small large --port 8080 --api-key secret · "
@@ -22,10 +23,14 @@ def serve(
         typer.Option(envvar="GLASSHOUSE_API_KEY", help="A key that every request but /health must send as a bearer token."),
     ] = None,
     max_concurrent: Annotated[
-        int, typer.Option(min=1, max=10_000, help="How many texts are generated at the same time.")
+        int, typer.Option(min=1, callback=at_most(10_000), help="How many texts are generated at the same time.")
     ] = 32,
-    max_tokens: Annotated[int, typer.Option(min=1, max=10**6, help="The most tokens that a request may ask for.")] = 4096,
-    timeout: Annotated[float, typer.Option(min=1, max=10**6, help="The seconds after which a request is given up.")] = 600.0,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, callback=at_most(10**6), help="The most tokens that a request may ask for.")
+    ] = 4096,
+    timeout: Annotated[
+        float, typer.Option(min=1, callback=at_most(10**6), help="The seconds after which a request is given up.")
+    ] = 600.0,
     logprobs: Annotated[
         Literal["biased", "raw"], typer.Option(help="Whether log-probabilities include the logit bias.")
     ] = "biased",

@@ -33,10 +33,11 @@ def studies(
 
 def _show_study(name: str, all_pairs: bool, as_json: bool) -> None:
     import glasshouse
+    from glasshouse.api import studies
     from glasshouse.cli.study_output import print_study
     from glasshouse.cli.tables import shown
 
-    study = glasshouse.judge_all_pairs(name) if all_pairs else glasshouse.open_study(name)
+    study = studies.judge_all_pairs(name) if all_pairs else glasshouse.open_study(name)
     if as_json:
         # As it is for a program; a terminal would obey the control characters of names.
         print(shown(study.to_json(), raw=True), end="")
@@ -54,15 +55,16 @@ def _refuse_options(all_pairs: bool, as_json: bool) -> None:
 
 def _list_studies() -> None:
     import glasshouse
+    from glasshouse.api import scaling, studies
     from glasshouse.cli.study_output import summary
     from glasshouse.cli.tables import console, show
     from glasshouse.pages import study_text
     from glasshouse.specs.errors import GlasshouseError
 
-    saved, scaling = glasshouse.list_studies(), glasshouse.list_scale_studies()
-    if not saved and not scaling:
+    saved, scale_studies = glasshouse.list_studies(), scaling.list_studies()
+    if not saved and not scale_studies:
         example = "glasshouse compare demo-lm model.position=learned,rotary"
-        console.print(f"There are no studies in {glasshouse.studies_folder()} yet. Begin with: {example}", soft_wrap=True)
+        console.print(f"There are no studies in {studies.studies_folder()} yet. Begin with: {example}", soft_wrap=True)
         return
     rows = []
     for study in saved:
@@ -74,9 +76,9 @@ def _list_studies() -> None:
         done, planned = study_text.run_counts(comparison)
         arms = str(len(comparison.arms))
         rows.append((study.name, kind, comparison.recipe, arms, f"{done}/{planned}", comparison.status, summary(comparison)))
-    for name in scaling:
+    for name in scale_studies:
         try:
-            found = glasshouse.open_scale_study(name)
+            found = scaling.open_study(name)
             done, planned = found.ended(), len(found.sizes) * len(found.seeds)
         except GlasshouseError as error:
             rows.append((name, "scaling", "", "", "", "damaged", str(error)))

@@ -2,9 +2,10 @@
 
 from collections import Counter
 
-from glasshouse import Study, Submission
+from glasshouse import Study
 from glasshouse.cli.job_output import print_submission
 from glasshouse.cli.tables import console, show
+from glasshouse.launching.submission import Submission
 from glasshouse.pages import study_checks, study_tables, study_text
 from glasshouse.results.study import StudyResults
 

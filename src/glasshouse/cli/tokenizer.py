@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Limits, Overwrite
+from glasshouse.cli.options import at_most
 
 app = typer.Typer(help="Train a tokenizer, or show how it splits a text.", no_args_is_help=True)
 
@@ -15,7 +16,7 @@ COLOURS = ("black on #b5e2c4", "black on #f3d9a4", "black on #bcd4f2", "black on
 @app.command(epilog="Example: glasshouse tokenizer train a.txt b.txt.gz --vocabulary 8192 --output tokenizer.json")
 def train(
     files: Annotated[list[str], typer.Argument(help="Text files: plain, .gz or JSON lines.")],
-    vocabulary: Annotated[int, typer.Option(max=10**7, help="The size of the vocabulary.")] = 8192,
+    vocabulary: Annotated[int, typer.Option(callback=at_most(10**7), help="The size of the vocabulary.")] = 8192,
     output: Annotated[str, typer.Option(help="The file to write.")] = "tokenizer.json",
     overwrite: Overwrite = False,
     kind: Annotated[str, typer.Option(help="The kind of tokenizer: byte-pair, words or characters.")] = "byte-pair",
@@ -24,11 +25,11 @@ def train(
     limits: Limits = "",
 ) -> None:
     """Train a tokenizer and write it as tokenizer.json, which the `tokenizers` package reads too."""
-    import glasshouse
+    from glasshouse.api import data, runs
     from glasshouse.cli.tables import shown
 
-    glasshouse.check_output(output, overwrite)
-    trained = glasshouse.train_tokenizer(files, vocabulary, output, kind, pattern, field, limits)
+    runs.check_output(output, overwrite)
+    trained = data.train_tokenizer(files, vocabulary, output, kind, pattern, field, limits)
     print(shown(f"{output}: {trained.vocabulary:,} tokens"))
 
 
@@ -40,11 +41,11 @@ def show(
     """Show the tokens of a text in colour, and their ids."""
     from rich.text import Text
 
-    import glasshouse
+    from glasshouse.api import data
     from glasshouse.cli.tables import console
     from glasshouse.formatting import visible
 
-    tokenizer = glasshouse.load_tokenizer(file)
+    tokenizer = data.load_tokenizer(file)
     ids = [int(token) for token in tokenizer.encode(text)]
     line = Text()
     for index, token in enumerate(ids):

@@ -43,6 +43,7 @@ def train(
     With --on slurm a job trains it. The job saves at its time limit and goes on in the queue.
     """
     import glasshouse
+    from glasshouse.api import pages, training
     from glasshouse.cli.job_output import print_submission
     from glasshouse.cli.plan_output import print_plan
     from glasshouse.cli.run_output import print_replicas, print_run
@@ -60,9 +61,9 @@ def train(
     if dry_run:
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))
         return
-    several = glasshouse.spec_of(recipe, *(overrides or ())).training.replicas > 1
-    with glasshouse.live_pages() if live else nullcontext():
+    several = training.spec_of(recipe, *(overrides or ())).training.replicas > 1
+    with pages.live_pages() if live else nullcontext():
         if several:
-            print_replicas(glasshouse.train_replicas(recipe, *(overrides or ()), name=name, device=device))
+            print_replicas(training.train_replicas(recipe, *(overrides or ()), name=name, device=device))
         else:
             print_run(glasshouse.train(recipe, *(overrides or ()), name=name, device=device))

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from glasshouse.cli.arguments import Device, Limits, Overwrite, Run
+from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     'Examples: glasshouse translate piglatin-encoder-decoder "the air conditioning is working" · '
@@ -21,12 +22,14 @@ def translate(
     file: Annotated[Path | None, typer.Option(help="A file to translate, line by line.")] = None,
     output: Annotated[Path | None, typer.Option(help="The file to write the translations to, one per line.")] = None,
     overwrite: Overwrite = False,
-    beams: Annotated[int | None, typer.Option(min=1, max=1000, help="The beam width; 1 is greedy decoding.")] = None,
+    beams: Annotated[
+        int | None, typer.Option(min=1, callback=at_most(1000), help="The beam width; 1 is greedy decoding.")
+    ] = None,
     length_penalty: Annotated[
         float | None,
         typer.Option(max=100, help="Rank beams by log-probability / length ** PENALTY; 0 favours short outputs."),
     ] = None,
-    n_best: Annotated[int, typer.Option(min=1, max=1000, help="The number of translations per text.")] = 1,
+    n_best: Annotated[int, typer.Option(min=1, callback=at_most(1000), help="The number of translations per text.")] = 1,
     word_by_word: Annotated[
         bool | None,
         typer.Option(
@@ -42,6 +45,7 @@ def translate(
 ) -> None:
     """Translate texts, or the lines of a file, by greedy decoding or beam search."""
     import glasshouse
+    from glasshouse.api import runs
     from glasshouse.cli.tables import console, shown
     from glasshouse.records.progress_bar import say
 
@@ -50,10 +54,10 @@ def translate(
             'translate needs either texts or --file FILE, and not both; for example: glasshouse translate RUN "a text"'
         )
     if output:
-        glasshouse.check_output(output, overwrite)
+        runs.check_output(output, overwrite)
     options = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
     if file:
-        translations = glasshouse.translate_file(run, file, device, limits, **options)
+        translations = runs.translate_file(run, file, device, limits, **options)
     else:
         translations = glasshouse.translate(run, texts or (), device, **options)
     if truncated := sum(best[0].truncated for best in translations if best):
@@ -68,7 +72,7 @@ def translate(
         ]
         lines = [line for group in texts_of for line in group or [""]]
     if output:
-        glasshouse.write_lines(output, lines)
+        runs.write_lines(output, lines)
         console.print(f"wrote {len(translations)} translations to {output}", soft_wrap=True)
         return
     for line in lines:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from glasshouse.llms.debate import DebateJournal, DebatePoint, without_reasoning
+from glasshouse.llms.debate_rounds import DebateJournal, DebatePoint, without_reasoning
 from glasshouse.llms.language_model import LanguageModel, Message, Options
 from glasshouse.verdicts import mean_intervals
 from glasshouse.verdicts.mean_intervals import MeanWithInterval

@@ -12,7 +12,7 @@ from itertools import combinations, product
 import numpy as np
 
 from glasshouse.llms.contradictions import ContradictionTest, Denial
-from glasshouse.llms.debate import AGAINST, FOR, SIDES, DebateOptions, DebatePoint
+from glasshouse.llms.debate_rounds import AGAINST, FOR, SIDES, DebateOptions, DebatePoint
 from glasshouse.metrics.text_overlap import FUNCTION_WORDS, content_stems, loop_share, ngram_overlap, rouge_l, stem, words
 from glasshouse.verdicts import mean_intervals
 from glasshouse.verdicts.mean_intervals import NO_MEAN, MeanWithInterval

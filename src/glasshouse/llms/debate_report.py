@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.llms.debate import AGAINST, FOR, DebateOptions, DebatePoint, Turn
 from glasshouse.llms.debate_judge import JudgeSummary
 from glasshouse.llms.debate_measures import (
     CONTRADICTION,
@@ -20,6 +19,7 @@ from glasshouse.llms.debate_measures import (
     ModelMeasures,
     PointNotes,
 )
+from glasshouse.llms.debate_rounds import AGAINST, FOR, DebateOptions, DebatePoint, Turn
 from glasshouse.llms.grid_results import without_nan
 from glasshouse.metrics.text_overlap import repeated_words, word_places
 from glasshouse.records import atomic_files

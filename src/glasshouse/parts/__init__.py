@@ -1,5 +1,6 @@
 """The parts of a Transformer. A part receives other parts as arguments; it knows nothing about tasks or training."""
 
+from glasshouse.faces import face
 from glasshouse.parts.attention.additive import AdditiveAttention
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.attention.cross import CrossAttention
@@ -88,3 +89,10 @@ __all__ = [
     "UnscaledAttention",
     "Window",
 ]
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "api.parts": "part_families parts_of capabilities",
+    },
+)

@@ -1,5 +1,23 @@
 """Open runs: their model, tokenizer, spec and metrics; and use them: sample, evaluate, classify, translate, embed."""
 
+from glasshouse.faces import face
 from glasshouse.runs.run import Run
 
 __all__ = ["Run"]
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "api.runs": "metrics_of predict_file translate_file write_predictions",
+        "api.listings": "delete_runs recipe_fields recipes rename_run run_differences runs_folder runs_overview",
+        "api.archives": "pack unpack",
+        "api.inspection": "explore gradients head_statistics layers pruning_curves",
+        "api.experiments": "features few_shot",
+        "api.pictures": "describe prompt",
+        "api.exchange": "certify",
+        "api.replays": "replay",
+        "api.reports": "card",
+        "api.pages": "live_pages serve_pages write_pages",
+        "api.training": "spec_of train_replicas",
+    },
+)

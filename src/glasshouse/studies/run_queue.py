@@ -131,11 +131,14 @@ class Local:
 
     device: str = "auto"
 
-    def plan(self, study: str) -> None: ...
+    def plan(self, study: str) -> Submission | None:
+        return None
 
-    def measure(self, name: str) -> None: ...
+    def measure(self, name: str) -> Submission | None:
+        return None
 
-    def train(self, folder: Path, tasks: Sequence[RunTask]) -> None: ...
+    def train(self, folder: Path, tasks: Sequence[RunTask]) -> Submission | None:
+        return None
 
 
 def _tasks(groups: Sequence[list[QueuedRun]]) -> list[RunTask]:

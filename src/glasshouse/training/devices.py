@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def pick(name: str) -> torch.device:
     """The device with this name; `auto` picks an accelerator if there is one."""
     if not isinstance(name, str) or name.split(":")[0] not in DEVICES or name.startswith("auto:"):
         raise GlasshouseError(f"is not one of: {', '.join(DEVICES)}", "device", name)
-    is_there = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    is_there: dict[str, Callable[[], bool]] = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
     if name == "auto":
         name = next((kind for kind in is_there if is_there[kind]()), "cpu")
     if (kind := name.split(":")[0]) in is_there and not is_there[kind]():

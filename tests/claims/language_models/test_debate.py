@@ -21,7 +21,7 @@ from glasshouse.claims.language_models.debate import (
     key,
     measures_of,
 )
-from glasshouse.llms.debate import SIDES, DebatePoint, Turn
+from glasshouse.llms.debate_rounds import SIDES, DebatePoint, Turn
 from glasshouse.results.claim import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge, outcome

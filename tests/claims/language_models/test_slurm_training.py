@@ -25,11 +25,11 @@ def test_without_slurm_it_says_what_is_missing(monkeypatch):
     with refused(RunError, "sbatch", "glasshouse claim slurm"):
         glasshouse.try_claim("slurm", device="cpu")
     assert not trials.trial_folder("slurm", 1).exists()
-    [case] = [case for case in glasshouse.list_claims() if case.name == "slurm"]
+    [case] = [case for case in glasshouse.claims.list_claims() if case.name == "slurm"]
     assert "sbatch" in case.missing
 
 
 @pytest.mark.parametrize(("progress", "step"), [("not started", 0), ("", 0), ("step 1,024 of 2,000, 3 s left", 1024)])
 def test_the_step_that_the_list_of_jobs_shows(progress, step):
-    job = glasshouse.JobStatus("a-1", "a", "", 7, "running", progress, "", None, "", True)
+    job = glasshouse.cluster.JobStatus("a-1", "a", "", 7, "running", progress, "", None, "", True)
     assert slurm_training._shown_step(job) == step

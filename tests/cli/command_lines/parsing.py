@@ -62,9 +62,9 @@ def specs_of(parsed: Parsed) -> list[Spec]:
         case ("doctor",) if parameters["cluster"]:
             # A prediction for a cluster reads no data.
             overrides = ("data.source=state-of-the-union", *(parameters["overrides"] or ()))
-            return [glasshouse.spec_of(parameters["recipe"], *overrides)]
+            return [glasshouse.runs.spec_of(parameters["recipe"], *overrides)]
         case ("scale", "plan") | ("train",) | ("doctor",) | ("sbatch",) if parameters["recipe"]:
-            return [glasshouse.spec_of(parameters["recipe"], *(parameters["overrides"] or ()))]
+            return [glasshouse.runs.spec_of(parameters["recipe"], *(parameters["overrides"] or ()))]
         case ("claim",):
             catalogue.find("claim", parameters["name"], "claim")
     return []

@@ -138,8 +138,8 @@ def test_too_few_packages_cannot_be_split(tmp_path):
 
 def test_a_limit_is_refused_where_it_has_no_effect():
     with refused(SpecError, "data.megabytes=5", "shakespeare", "installed-python"):
-        glasshouse.spec_of("demo-lm", "data.source=shakespeare", "data.megabytes=5")
-    spec = glasshouse.spec_of("demo-lm", "data.source=installed-python", "data.megabytes=5", "data.test=0.1")
+        glasshouse.runs.spec_of("demo-lm", "data.source=shakespeare", "data.megabytes=5")
+    spec = glasshouse.runs.spec_of("demo-lm", "data.source=installed-python", "data.megabytes=5", "data.test=0.1")
     built = catalogue.find("source", "installed-python").from_spec(spec.data)
     assert (built.limit, built.shares["test"]) == (5e6, 0.1)
 

@@ -14,7 +14,7 @@ from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measureme
 from glasshouse.claims.language_models.stories_model import open_stories
 from glasshouse.claims.rules import higher
 from glasshouse.llms.contradictions import NegationTest
-from glasshouse.llms.debate import AGAINST, FOR, Debate, DebateJournal, DebateOptions, DebatePoint
+from glasshouse.llms.debate_rounds import AGAINST, FOR, Debate, DebateJournal, DebateOptions, DebatePoint
 from glasshouse.llms.local_models import RunModel
 from glasshouse.metrics.text_overlap import content_stems, loop_share, ngrams, words
 from glasshouse.records import progress_bar

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.llms.debate import (
+from glasshouse.llms.debate_rounds import (
     AGAINST,
     FOR,
     Debate,
