@@ -121,8 +121,8 @@ def test_a_checkpoint_without_the_optimiser_state_is_detected(gpt2, monkeypatch)
 def test_a_model_that_mixes_the_rows_of_a_batch_is_detected(gpt2, monkeypatch):
     original = type(gpt2.model).features
 
-    def mixing(model, tokens, positions=None, cache=None):
-        features = original(model, tokens, positions, cache)
+    def mixing(model, tokens, *others, **named):
+        features = original(model, tokens, *others, **named)
         return features + features.mean(0, keepdim=True)
 
     monkeypatch.setattr(type(gpt2.model), "features", mixing)

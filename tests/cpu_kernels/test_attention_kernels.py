@@ -5,12 +5,20 @@ import torch
 from torch import Tensor
 
 from glasshouse import cpu_kernels
-from glasshouse.parts.attention import scaled_dot_product
+from glasshouse.parts.attention import dot_product, scaled_dot_product
 from glasshouse.parts.masks import Causal, Everything, Mask, Padding, SameText
-from glasshouse.parts.positions import rotary
+from glasshouse.parts.positions.base import NoPosition, rotate_by
+from glasshouse.parts.positions.rotary import Rotary
 from tests.cpu_kernels.comparison import largest_difference, normal
 
 BATCH, HEADS, TOKENS, WIDTH = 5, 3, 37, 36
+
+
+def by_short_text_kernel(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, aligned: bool) -> Tensor | None:
+    positions = torch.arange(queries.shape[2])
+    others = positions if aligned else positions.clone()
+    product = dot_product.DotProduct(queries, keys, values, mask, positions, others, NoPosition(), 0.0)
+    return dot_product.by_short_text_kernel(product)
 
 
 def plain(mask: Mask, tokens: int):
@@ -34,7 +42,7 @@ def test_texts_of_one_length_are_mixed_as_by_the_reference(threads):
         keys = keys[..., : HEADS * WIDTH].unflatten(-1, (HEADS, WIDTH)).transpose(1, 2).contiguous()
 
         def own(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            mixed = scaled_dot_product.for_short_texts(queries, keys, values, Causal(), aligned=True)
+            mixed = by_short_text_kernel(queries, keys, values, Causal(), aligned=True)
             assert mixed is not None
             return mixed
 
@@ -50,7 +58,7 @@ def test_packed_texts_see_themselves_only():
     inputs = [normal(1, HEADS, tokens, 64 + i, scale=i + 1.0)[..., :64] for i in range(3)]
 
     def own(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        mixed = scaled_dot_product.for_short_texts(queries, keys, values, mask, aligned=False)
+        mixed = by_short_text_kernel(queries, keys, values, mask, aligned=False)
         assert mixed is not None
         return mixed
 
@@ -59,8 +67,8 @@ def test_packed_texts_see_themselves_only():
 
 def test_other_masks_longer_texts_and_evaluation_have_no_kernel():
     x = normal(BATCH, HEADS, 40, WIDTH).requires_grad_()
-    long = normal(1, HEADS, scaled_dot_product.SHORT + 1, 4 * WIDTH).requires_grad_()
-    find = scaled_dot_product.for_short_texts
+    long = normal(1, HEADS, dot_product.SHORT + 1, 4 * WIDTH).requires_grad_()
+    find = by_short_text_kernel
     assert find(x, x, x, Causal(), aligned=True) is not None
     assert find(x, x, x, Causal(), aligned=False) is None
     assert find(x, x, x, Everything(), aligned=True) is None
@@ -75,7 +83,7 @@ def test_keys_that_heads_share_are_repeated():
 
     def own(queries: Tensor, keys: Tensor) -> Tensor:
         assert cpu_kernels.usable(queries, keys)
-        mixed = scaled_dot_product.for_short_texts(queries, keys, keys, Causal(), aligned=True)
+        mixed = by_short_text_kernel(queries, keys, keys, Causal(), aligned=True)
         assert mixed is not None
         return mixed
 
@@ -90,7 +98,7 @@ def test_what_is_not_finite_stays_visible():
     x = normal(BATCH, HEADS, TOKENS, WIDTH)
     x[2, 1, 5, 7] = float("nan")
     x.requires_grad_()
-    mixed = scaled_dot_product.for_short_texts(x, x, x, Causal(), aligned=True)
+    mixed = by_short_text_kernel(x, x, x, Causal(), aligned=True)
     assert mixed is not None
     assert mixed[2, 1, 5].isnan().all()
     assert mixed[2, 1, :5].isfinite().all()
@@ -106,10 +114,10 @@ def test_rotary_positions_equal_the_plain_operations(layout):
         x = normal(batch, tokens, heads, width).transpose(1, 2)
     else:
         x = normal(batch, tokens, 3 * heads * width)[..., : heads * width].unflatten(-1, (heads, width)).transpose(1, 2)
-    cosine, sine = rotary.Rotary(width).cosine_and_sine(torch.arange(tokens))
+    cosine, sine = Rotary(width).rotation(torch.arange(tokens))
 
     def plain(x: torch.Tensor) -> torch.Tensor:
         assert not cpu_kernels.usable(x)
-        return rotary.rotate_by(x, cosine, sine)
+        return rotate_by(x, cosine, sine)
 
     assert largest_difference(lambda x: cpu_kernels.rotate(x, cosine, sine), plain, x) < 1e-6

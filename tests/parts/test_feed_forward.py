@@ -1,4 +1,4 @@
-"""Feed-forward parts with one inner layer and with several: outputs, parameter names, initial weights, probes, errors."""
+"""Feed-forward parts with one inner layer and with several: outputs, parameter names, initial weights, probes, gradients."""
 
 import pytest
 import torch
@@ -6,6 +6,8 @@ import torch.nn.functional as F
 
 from glasshouse import models, parts
 from glasshouse.inspection.capture import capture
+from glasshouse.parts import feed_forward
+from glasshouse.parts.feed_forward import _ExactGELU
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_files import model_spec
@@ -100,3 +102,27 @@ def test_several_inner_layers_are_refused_if_the_part_has_no_such_setting(settin
 def test_zero_inner_layers_are_refused():
     with refused(SpecError, "model.feed_forward_layers=0"):
         parts.GELU(6, 10, layers=0)
+
+
+def test_the_backward_pass_of_exact_gelu_equals_that_of_torch():
+    x = torch.linspace(-8, 8, 401, requires_grad=True)
+    gradient = torch.linspace(1, 2, 401)
+    (ours,) = torch.autograd.grad(_ExactGELU.apply(x), x, gradient)
+    (theirs,) = torch.autograd.grad(F.gelu(x), x, gradient)
+    torch.testing.assert_close(ours, theirs, atol=2e-6, rtol=0)
+    assert torch.equal(_ExactGELU.apply(x), F.gelu(x))
+
+
+def test_exact_gelu_can_be_differentiated_twice_and_vectorised():
+    x = torch.randn(6, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(_ExactGELU.apply, (x,))
+    batch = torch.randn(3, 4)
+    derivative = torch.func.grad(lambda row: _ExactGELU.apply(row).sum())
+    torch.testing.assert_close(torch.vmap(derivative)(batch), torch.stack([derivative(row) for row in batch]))
+
+
+def test_our_backward_pass_of_exact_gelu_is_used_only_where_it_is_faster(monkeypatch):
+    x = torch.randn(4, requires_grad=True)
+    for on_arm, name in ((True, "_ExactGELUBackward"), (False, "GeluBackward0")):
+        monkeypatch.setattr(feed_forward, "ON_ARM", on_arm)
+        assert type(parts.ExactGELU(6, 10).activate(x).grad_fn).__name__ == name

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import glasshouse
+from glasshouse import models
 from glasshouse.data import prepared_data
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import DataSpec
+from glasshouse.specs.spec import DataSpec, ModelSpec
 from glasshouse.tasks.base import IGNORED
 from glasshouse.tasks.describe import Describe
 from tests.refusals import refused
@@ -102,7 +102,7 @@ def test_a_spec_that_does_not_fit_the_pictures_is_refused(picture_file, changes,
 
 def test_another_kind_of_model_and_a_source_without_pictures_are_refused():
     with refused(SpecError, "model.kind=picture-encoder-decoder"):
-        Describe(4, 16, 3).check_model(torch.nn.Linear(1, 1), "encoder")
+        Describe(4, 16, 3).check_model(models.check(ModelSpec(kind="encoder"), 4), "encoder")
     with refused(SpecError, "'dual-encoder'"):
         glasshouse.train("scene-clip", "task=describe", device="cpu")
     with refused(DataError):

@@ -9,10 +9,11 @@ import torch
 import torch.nn.functional as F
 
 import glasshouse
+from glasshouse import models
 from glasshouse.data import prepared_data
 from glasshouse.data.user_files.pictures import UserPictures
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import DataSpec, Spec
+from glasshouse.specs.spec import DataSpec, ModelSpec, Spec
 from glasshouse.tasks.contrastive import retrieval_ranks
 from glasshouse.tasks.match import Match, normalise_pictures, symmetric_loss
 from tests.refusals import refused
@@ -120,6 +121,6 @@ def test_a_spec_that_does_not_fit_the_pictures_is_refused(file, changes, refusal
 
 def test_another_kind_of_model_and_a_source_without_pictures_are_refused():
     with refused(SpecError, "model.kind=dual-encoder"):
-        Match(4, 16, 8).check_model(torch.nn.Linear(1, 1), "encoder")
+        Match(4, 16, 8).check_model(models.check(ModelSpec(kind="encoder"), 4), "encoder")
     with refused(DataError):
         glasshouse.train("scene-clip", device="cpu", data={"source": "presidents"})

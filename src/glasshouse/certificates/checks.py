@@ -15,7 +15,6 @@ from glasshouse.certificates.random_task import RandomTask
 from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
 from glasshouse.generation.sampling import Sampling
 from glasshouse.interop import round_trips
-from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.records import checkpoint
 from glasshouse.records.checkpoint import Checkpoint
@@ -110,7 +109,7 @@ def _cache(subject: CertifiedRun) -> Check:
         with torch.inference_mode():
             decoder: Any = model.condition_on(inputs["source_BS"])
         tokens = inputs["target_BT"]
-    elif hasattr(model, "empty_cache") and subject.run.continues_text:
+    elif model.keeps_cache and subject.run.continues_text:
         decoder, tokens = model, inputs["tokens_BT"]
     else:
         raise DoesNotApply("it does not continue a text, so it keeps no cache")
@@ -129,7 +128,7 @@ def _cache(subject: CertifiedRun) -> Check:
 def _generation(subject: CertifiedRun) -> Check:
     """Log-probabilities of tokens that the engine samples, beside a full pass over the finished text."""
     model: Any = subject.model
-    if "tokens_BT" not in subject.inputs or not hasattr(model, "empty_cache") or not subject.run.continues_text:
+    if "tokens_BT" not in subject.inputs or not model.keeps_cache or not subject.run.continues_text:
         raise DoesNotApply("it does not continue a text by itself")
     tokens = subject.inputs["tokens_BT"].tolist()
     length = len(tokens[0])
@@ -166,14 +165,14 @@ def _generation(subject: CertifiedRun) -> Check:
 def _batch_size(subject: CertifiedRun) -> Check:
     together = subject.output()
     alone = [subject.output(rows=slice(row, row + 1)) for row in range(ROWS)]
-    if isinstance(subject.model, DualEncoder):  # every text is compared with every picture: the pairs are on the diagonal
+    if subject.model.head.predicts == "pairs":  # every text is compared with every picture: the pairs are on the diagonal
         pairs = torch.cat([similarity.flatten() for similarity in alone])
         return _compare(pairs, together.diagonal(), note=f"{ROWS} pairs, each alone")
     return _compare(torch.cat(alone), together, note=f"{ROWS} rows, each alone")
 
 
 def _accumulation(subject: CertifiedRun) -> Check:
-    if isinstance(subject.model, DualEncoder):
+    if subject.model.head.predicts == "pairs":
         raise DoesNotApply(
             "each text is compared with every picture of its batch, so micro-batches do not add up to the batch",
         )
@@ -286,7 +285,7 @@ def _no_batch_norm(subject: CertifiedRun) -> None:
 
 def _engine(subject: CertifiedRun, micro_batches: int = 1) -> Engine:
     """A new engine with a copy of the run's weights and a random task, without dropout."""
-    model: nn.Module = copy.deepcopy(subject.model)
+    model = copy.deepcopy(subject.model)
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0

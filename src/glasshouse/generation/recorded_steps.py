@@ -22,8 +22,7 @@ from glasshouse.generation import sampling_kernel
 from glasshouse.generation.sampling import Sampling
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.heads.next_token import NextTokenHead
-from glasshouse.parts.cache import Cache
-from glasshouse.parts.memory import Memory
+from glasshouse.parts.cache import Cache, Memory
 
 # Steps whose results may be on their way at the same time: one that is read, one that runs.
 MOST_LAUNCHES = 2

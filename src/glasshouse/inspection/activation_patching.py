@@ -151,7 +151,7 @@ def _kinds(text: TextInput) -> list[tuple[str, tuple[str, ...], list[tuple[str, 
         stream = [("embedding", f"{stack.prefix}embedded")] + [(title, f"{name}.output") for title, name in layers]
         kinds.append((f"residual stream{of} after a layer", stack.tokens, stream))
         for part in ("attention", "cross_attention", "feed_forward"):
-            if not stack.blocks or not hasattr(text.model.get_submodule(layers[0][1]), part):
+            if not stack.blocks or getattr(text.model.get_submodule(layers[0][1]), part) is None:
                 continue
             rows = [(title, f"{name}.{part}") for title, name in layers]
             kinds.append((f"output of the {part.replace('_', '-')}{of}", stack.tokens, rows))

@@ -133,7 +133,7 @@ def _writers(text: TextInput) -> list[_Writer]:
         layer = index + 1
         attention = f"{block}.attention" if hasattr(parts.attention, "mixed") else ""
         writers.append(_Writer(f"layer {layer}, attention", f"{block}.attention", layer, attention))
-        if hasattr(parts, "cross_attention"):
+        if parts.cross_attention is not None:
             name = f"{block}.cross_attention"
             writers.append(_Writer(f"layer {layer}, cross-attention", name, layer, f"{name}.attention"))
         writers.append(_Writer(f"layer {layer}, feed-forward", f"{block}.feed_forward", layer))
@@ -161,7 +161,7 @@ def _linear_head(text: TextInput) -> Iterator[list[Tensor]]:
             return logits * torch.where(logits.detach() == 0, 1.0, output.detach() / logits.detach())
         return output  # a linear head, or one with ReLU, whose gates are constants in any backward pass
 
-    handle = text.model.head.register_forward_hook(linear)  # type: ignore[union-attr]
+    handle = text.model.head.register_forward_hook(linear)
     try:
         yield features
     finally:

@@ -91,7 +91,7 @@ def _layer(model: nn.Module, stack: Stack, index: int, seen: dict[str, Tensor]) 
     steps = _branch(block.attention_connection, f"{name}.attention_connection", "attention", seen)
     steps += _attention(block.attention, f"{name}.attention", seen, "")
     steps.append(_residual(block.attention_connection, "attention", seen[f"{name}.middle"]))
-    if hasattr(block, "cross_attention"):
+    if block.cross_attention is not None:
         steps += _branch(block.cross_connection, f"{name}.cross_connection", "cross-attention", seen)
         steps += _attention(block.cross_attention.attention, f"{name}.cross_attention.attention", seen, "Cross-attention: ")
         steps.append(_residual(block.cross_connection, "cross-attention", seen[f"{name}.crossed"]))

@@ -17,11 +17,6 @@ from glasshouse import models
 from glasshouse.inspection.capture import capture, edit
 from glasshouse.inspection.example_batches import example_batches
 from glasshouse.models.dual_encoder import DualEncoder
-from glasshouse.models.encoder_decoder import EncoderDecoder
-from glasshouse.models.picture_decoder import PictureDecoder
-from glasshouse.models.picture_encoder_decoder import PictureEncoderDecoder
-from glasshouse.models.recurrent import Recurrent
-from glasshouse.models.stack import TransformerStack
 from glasshouse.records import checkpoint
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
@@ -171,16 +166,10 @@ def _rows(outputs_D: Tensor, embedded_1TD: Tensor) -> Tensor:
     )
 
 
-def _states(model: nn.Module, batch: Batch) -> list[Tensor]:
+def _states(model: models.Model, batch: Batch) -> list[Tensor]:
     """The embeddings of one text and the states after each layer, in one graph; layers that follow each other differ."""
-    writers = EncoderDecoder | PictureDecoder | PictureEncoderDecoder
-    prefix = "decoder." if isinstance(model, writers) else "text." if isinstance(model, DualEncoder) else ""
-    stack = model.get_submodule(prefix.rstrip(".")) if prefix else model
-    if isinstance(model, Recurrent):
-        names = [f"layers.{index}" for index in range(len(model.layers))]
-    else:
-        assert isinstance(stack, TransformerStack)
-        names = [f"{prefix}blocks.{index}.output" for index in range(len(stack.blocks))]
+    prefix = model.text_stacks[-1]
+    names = model.layer_outputs(prefix)
     leaves: list[Tensor] = []
 
     def leaf(output: Tensor) -> Tensor:
@@ -192,9 +181,9 @@ def _states(model: nn.Module, batch: Batch) -> list[Tensor]:
         assert tokens is not None
         length = int(batch["lengths"][0]) if "tokens" in batch else tokens.shape[1]
         ids = tokens[:1, : min(length, TOKENS)]
-        if isinstance(model, EncoderDecoder):
+        if model.reads == "source":
             model(batch["source"][:1], ids, batch["lengths"][:1])
-        elif isinstance(model, PictureDecoder | PictureEncoderDecoder):
+        elif model.reads == "picture":
             model(batch["pictures"][:1], ids)
         elif isinstance(model, DualEncoder):
             model.encode_text(ids)

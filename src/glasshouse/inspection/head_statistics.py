@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.inspection.capture import capture
 from glasshouse.inspection.example_batches import Sequences, example_batches, refuse_pictures, sequences
@@ -194,9 +194,9 @@ def _positional(sums: _Sums) -> Tensor:
 def _induction(run: Run, names: Sequence[str]) -> dict[str, Tensor]:
     """For each self-attention of a model that predicts next tokens: the mean weight from a repeated token to the token after
     its first occurrence, in sequences of random tokens that are repeated once."""
-    model: nn.Module = run.model
+    model = run.model
     length = min(REPEATED_TOKENS, run.spec.data.context // 2)
-    if getattr(model.head, "predicts", "") != "next" or hasattr(model, "encoder") or length < 4:
+    if model.reads != "text" or model.head.predicts != "next" or length < 4:
         return {}
     generator = torch.Generator().manual_seed(0)
     half = torch.randint(0, run.tokenizer.vocabulary, (REPEATED_SEQUENCES, length), generator=generator)

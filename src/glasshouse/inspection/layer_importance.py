@@ -14,6 +14,7 @@ from glasshouse.inspection.example_batches import example_batches
 from glasshouse.inspection.head_importance import REPLACEMENTS, batch_loss
 from glasshouse.models.head_pruning import layer_number, stack_title
 from glasshouse.models.recurrent import Recurrent
+from glasshouse.parts.block import Block
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.base import Batch
@@ -79,8 +80,8 @@ def removable_parts(run: Run) -> dict[tuple[str, str], list[str]]:
         return {(f"layers.{index}", ""): [f"layers.{index}"] for index in range(len(run.model.layers))}
     removals = {}
     for name, module in run.model.named_modules():
-        if hasattr(module, "attention") and hasattr(module, "feed_forward"):
-            parts = [part for part in PARTS if hasattr(module, part)]
+        if isinstance(module, Block):
+            parts = [part for part in PARTS if getattr(module, part) is not None]
             removals[name, ""] = [f"{name}.{part}" for part in parts]
             removals |= {(name, part): [f"{name}.{part}"] for part in parts}
     return removals

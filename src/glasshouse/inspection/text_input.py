@@ -14,9 +14,9 @@ from glasshouse import formatting
 from glasshouse.generation import text_stream
 from glasshouse.inspection import image_retrieval
 from glasshouse.inspection.example_batches import refuse_pictures
+from glasshouse.models.base import TextModel
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder_decoder import EncoderDecoder
-from glasshouse.models.heads.base import Head
 from glasshouse.models.heads.pooling import pool
 from glasshouse.models.recurrent import Recurrent
 from glasshouse.models.stack import TransformerStack
@@ -101,22 +101,20 @@ class TextInput:
     @cached_property
     def predicts(self) -> str:
         """What the head predicts: "next" token, "own" token (a masked one), or one output for the "whole" text."""
-        kind = str(self.model.head.predicts)  # type: ignore[union-attr]
+        kind = self.model.head.predicts
         return "whole" if kind == "pairs" else kind
 
     @property
     def stacks(self) -> tuple[Stack, ...]:
         """The stacks of blocks, in the order of the forward pass; a recurrent model has none."""
         target = token_texts(self.run, self.ids)
-        if isinstance(self.model, EncoderDecoder):
-            source = token_texts(self.run, self.source)
-            return (
-                Stack("encoder.", source, len(self.model.encoder.blocks)),
-                Stack("decoder.", target, len(self.model.decoder.blocks)),
-            )
-        if isinstance(self.model, DualEncoder):
-            return (Stack("text.", target, len(self.model.text.blocks)),)
-        return (Stack("", target, len(self.model.blocks)),) if isinstance(self.model, TransformerStack) else ()
+        if isinstance(self.model, Recurrent):
+            return ()
+        tokens = {"encoder.": token_texts(self.run, self.source)}
+        return tuple(
+            Stack(prefix, tokens.get(prefix, target), len(self.model.layer_outputs(prefix)))
+            for prefix in self.model.text_stacks
+        )
 
     @property
     def embedding(self) -> str:
@@ -141,8 +139,7 @@ class TextInput:
     @torch.no_grad()
     def token_evidence(self, prediction: Prediction) -> Tensor:
         """What each token adds to the predicted logit beside the network, in the wide part of a classifier; else zeros."""
-        head, tokens = getattr(self.model, "head", None), torch.tensor([self.ids], device=self.run.device)
-        evidence = head.token_evidence(tokens) if isinstance(head, Head) else None
+        evidence = self.model.head.token_evidence(torch.tensor([self.ids], device=self.run.device))
         if evidence is None:
             return torch.zeros(len(self.source) + len(self.ids))
         return evidence[0, :, prediction.output].float().cpu()
@@ -175,20 +172,16 @@ class TextInput:
             return model.head(features, self._pictures[0])[:, None]
         if isinstance(model, TransformerStack):
             stream_NTD = model.final_norm(stream_NTD)
-        output = model.head(stream_NTD, model.embedding.weight)  # type: ignore[operator, union-attr]
-        if isinstance(model.head, Head):
-            ids = torch.tensor([self.ids], device=self.run.device).expand(len(stream_NTD), -1)
-            output = model.head.add_token_evidence(output, ids)
+        assert isinstance(model, TextModel)
+        ids = torch.tensor([self.ids], device=self.run.device).expand(len(stream_NTD), -1)
+        output = model.head.add_token_evidence(model.head(stream_NTD, model.embedding.weight), ids)
         return output[:, None] if self.predicts == "whole" else self._known(output)
 
     def stream_probes(self) -> list[tuple[str, str]]:
         """(title, probe) of each state of the residual stream that leads to the prediction, from the embeddings on."""
-        if isinstance(self.model, Recurrent):
-            layers = [(f"layer {index + 1}", f"layers.{index}") for index in range(len(self.model.layers))]
-            return [("embedding", "embedded"), *layers]
-        stack = self.stacks[-1]
-        layers = [(f"layer {index + 1}", f"{stack.prefix}blocks.{index}.output") for index in range(stack.blocks)]
-        return [("embedding", f"{stack.prefix}embedded"), *layers]
+        stack = self.model.text_stacks[-1]
+        layers = [(f"layer {number}", name) for number, name in enumerate(self.model.layer_outputs(stack), 1)]
+        return [("embedding", f"{stack}embedded"), *layers]
 
     def output_name(self, output: int) -> str:
         """The text of a token, the name of a class, or the number and caption of a picture."""

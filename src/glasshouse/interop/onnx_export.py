@@ -96,7 +96,7 @@ def _write(run: Run, model: _Graph, path: Path) -> None:
     inputs = random_inputs(model.model, 3, min(6, run.spec.data.context), torch.Generator().manual_seed(0))
     dynamic = torch.export.Dim.DYNAMIC
     axes = {name: {0: dynamic} | ({1: dynamic} if _is_text(value) else {}) for name, value in inputs.items()}
-    head = run.spec.model.head.kind or type(run.model).default_head  # type: ignore[attr-defined]
+    head = run.spec.model.head.kind or run.model.default_head
     try:
         with torch.no_grad(), _quietly():
             program = torch.onnx.export(

@@ -36,7 +36,7 @@ def through_transformers(run: Run, inputs: Inputs, folder: Path) -> tuple[Tensor
     with torch.inference_mode():
         ours: Tensor = run.model.cpu()(**inputs)
         reimported: Tensor = _build(huggingface.read(folder))(**inputs)
-        theirs = _transformers_output(model, inputs, getattr(run.model.head, "pooling", "mean"))
+        theirs = _transformers_output(model, inputs, run.model.head.pooling)
     run.model.to(run.device)
     return ours, theirs, reimported
 

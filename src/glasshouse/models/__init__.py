@@ -1,19 +1,19 @@
 """Whole models, built from parts. A model knows nothing about tasks or training."""
 
+from glasshouse.models.base import Model, TextModel
 from glasshouse.models.build import assemble, build, check, initialise, one_block, without_weights
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder
-from glasshouse.models.encoder_decoder import EncoderDecoder
+from glasshouse.models.encoder_decoder import EncoderDecoder, WritingModel
 from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.models.heads.next_token import NextTokenHead
-from glasshouse.models.heads.pooled import PooledHead
+from glasshouse.models.heads.pooling import PooledHead
 from glasshouse.models.heads.regressor import RegressorHead
 from glasshouse.models.heads.tagger import TaggerHead
-from glasshouse.models.picture_decoder import PictureDecoder
-from glasshouse.models.picture_encoder_decoder import PictureEncoderDecoder
+from glasshouse.models.picture_writers import PictureDecoder, PictureEncoderDecoder
 from glasshouse.models.recurrent import Recurrent
 from glasshouse.models.stack import TransformerStack
 
@@ -25,6 +25,7 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "MaskedTokenHead",
+    "Model",
     "NextTokenHead",
     "PictureDecoder",
     "PictureEncoderDecoder",
@@ -32,7 +33,9 @@ __all__ = [
     "Recurrent",
     "RegressorHead",
     "TaggerHead",
+    "TextModel",
     "TransformerStack",
+    "WritingModel",
     "assemble",
     "build",
     "check",

@@ -11,6 +11,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from glasshouse.models import head_pruning
+from glasshouse.models.base import Model
 from glasshouse.models.part_factory import PartFactory
 from glasshouse.parts.patch_embedding import Patches
 from glasshouse.parts.positions.base import Position
@@ -22,26 +23,31 @@ from glasshouse.specs.spec import ModelSpec
 LAST_OF_BRANCH = ("attention.output.weight", "feed_forward.down.weight", "feed_forward.linear.weight")
 
 
-def build(spec: ModelSpec, vocabulary: int, context: int, seed: int = 0) -> nn.Module:
+def build(spec: ModelSpec, vocabulary: int, context: int, seed: int = 0) -> Model:
     """Build the model that a spec describes, on the CPU, with weights initialised from the seed."""
     model = assemble(spec, vocabulary, context)
     initialise(model, seed, spec.initialisation, spec.zero_branches)
     return model
 
 
-def check(spec: ModelSpec, context: int) -> nn.Module:
+def check(spec: ModelSpec, context: int) -> Model:
     """Raise SpecError if the parts do not fit together. Return the model with one block per stack, on the meta device."""
     spec_files.check_declared(spec)
-    kind = catalogue.find("model", spec.kind, "model.kind")
-    if spec.layers < (minimum := getattr(kind, "min_layers", 1)):
+    kind = model_class(spec)
+    if spec.layers < kind.min_layers:
         raise SpecError(
-            f"is too few for model.kind={spec.kind!r}; choose {minimum} or more, or model.kind=encoder, which without "
-            "layers is a bag-of-words model",
+            f"is too few for model.kind={spec.kind!r}; choose {kind.min_layers} or more, or model.kind=encoder, which "
+            "without layers is a bag-of-words model",
             "model.layers",
             spec.layers,
         )
     with without_weights():
         return assemble(one_block(spec), vocabulary=2, context=context)
+
+
+def model_class(spec: ModelSpec) -> type[Model]:
+    """The class of models that a spec names."""
+    return catalogue.find("model", spec.kind, "model.kind")
 
 
 @contextmanager
@@ -71,15 +77,14 @@ class _MetaWeights(TorchFunctionMode):
 
 def one_block(spec: ModelSpec) -> ModelSpec:
     """The spec with at most one block in each stack."""
-    layer_counts = getattr(catalogue.find("model", spec.kind, "model.kind"), "layer_counts", ())
+    layer_counts = model_class(spec).layer_counts
     own = {name: min(value, 1) if name in layer_counts else value for name, value in spec.own.items()}
     return replace(spec, layers=min(spec.layers, 1), own=own, pruned_heads=())
 
 
-def assemble(spec: ModelSpec, vocabulary: int, context: int) -> nn.Module:
+def assemble(spec: ModelSpec, vocabulary: int, context: int) -> Model:
     """Build the model's modules with torch's default weights; on the meta device this allocates nothing."""
-    kind = catalogue.find("model", spec.kind, "model.kind")
-    model = kind.assemble(PartFactory.from_spec(spec, context), spec, vocabulary)
+    model = model_class(spec).assemble(PartFactory.from_spec(spec, context), spec, vocabulary)
     head_pruning.remove_heads(model, spec.pruned_heads)
     return model
 

@@ -4,11 +4,12 @@ Axes: N texts, T time, M pictures, C channels, S pixels, D width.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from glasshouse.models.base import Model
 from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.pooling import pool
 from glasshouse.models.part_factory import PartFactory
@@ -22,7 +23,7 @@ from glasshouse.specs.spec import ModelSpec
 from glasshouse.specs.spec_fields import setting
 
 
-class DualEncoder(nn.Module):
+class DualEncoder(Model):
     """One stack for tokens, one for the patches of a picture, and a head that compares their pooled features."""
 
     @dataclass(frozen=True)
@@ -39,9 +40,11 @@ class DualEncoder(nn.Module):
         )
         image_norm: bool = setting(False, "normalise the embedded patches before the first block")
 
-    default_head: ClassVar[str] = "contrastive"
-    # The settings that are numbers of blocks.
-    layer_counts: ClassVar[tuple[str, ...]] = ("image_layers",)
+    reads = "texts and pictures"
+    default_head = "contrastive"
+    layer_counts = ("image_layers",)
+    text_stacks = ("text.",)
+    head: ContrastiveHead
 
     def __init__(
         self,
@@ -58,7 +61,6 @@ class DualEncoder(nn.Module):
 
     @classmethod
     def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "DualEncoder":
-        """Build the dual encoder that a spec describes."""
         if spec.head.kind not in ("", cls.default_head):
             raise SpecError(
                 f"does not fit model.kind='dual-encoder'; choose {cls.default_head!r}", "model.head.kind", spec.head.kind
@@ -89,7 +91,11 @@ class DualEncoder(nn.Module):
 
     @property
     def vocabulary(self) -> int:
-        return self.text.embedding.num_embeddings  # type: ignore[return-value]
+        return cast(nn.Embedding, self.text.embedding).num_embeddings
+
+    @property
+    def patches(self) -> Patches:
+        return cast(Patches, self.image.embedding)
 
     def forward(self, tokens_NT: Tensor, pictures_MCSS: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Scores (N, M) of each text with each picture."""
@@ -106,16 +112,11 @@ class DualEncoder(nn.Module):
         return self.image_features(self.image.hidden_states(pictures_MCSS, Everything())[:, 0])
 
     def flops(self, tokens: int) -> int:
-        """FLOPs of the matrix products in the forward pass of one text and one picture."""
-        patches: Patches = self.image.embedding  # type: ignore[assignment]
-        blocks = self.text.block_flops(tokens, self.causal) + self.image.block_flops(patches.length, causal=False)
-        head = 2 * (self.head.text.weight.numel() + self.head.image.weight.numel() + len(self.head.text.weight))
-        return blocks + patches.flops() + head
+        blocks = self.text.block_flops(tokens, self.causal) + self.image.block_flops(self.patches.length, causal=False)
+        return blocks + self.patches.flops() + self.head.flops(tokens)
 
     def random_inputs(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
-        """Random keyword arguments for `forward`."""
-        patches: Patches = self.image.embedding  # type: ignore[assignment]
         return {
             "tokens_NT": torch.randint(0, self.vocabulary, (batch, length), generator=generator),
-            "pictures_MCSS": patches.random_pictures(batch, generator),
+            "pictures_MCSS": self.patches.random_pictures(batch, generator),
         }

@@ -4,11 +4,12 @@ A head is named by its attention and its number, counted from 1: `blocks.0.atten
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import cast
 
 from torch import nn
 
 from glasshouse import formatting
+from glasshouse.parts.attention.base import Attention
 from glasshouse.specs.errors import SpecError
 
 
@@ -31,7 +32,7 @@ def stack_title(attention: str) -> str:
 
 def attentions(model: nn.Module) -> list[str]:
     """The names of the attentions of a model that have heads, in the order of the forward pass."""
-    return [name for name, module in model.named_modules() if hasattr(module, "mixed")]
+    return [name for name, module in model.named_modules() if isinstance(module, Attention)]
 
 
 def remove_heads(model: nn.Module, heads: Iterable[str]) -> None:
@@ -55,5 +56,5 @@ def remove_heads(model: nn.Module, heads: Iterable[str]) -> None:
         attention.keep_heads(kept, name)
 
 
-def _attention(model: nn.Module, name: str) -> Any:
-    return model.get_submodule(name)
+def _attention(model: nn.Module, name: str) -> Attention:
+    return cast(Attention, model.get_submodule(name))

@@ -13,11 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse import cpu_kernels
-from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.block import Block
+from glasshouse.models.stack import TransformerStack
+from glasshouse.parts.attention import dot_product
+from glasshouse.parts.embeddings import TokenEmbedding
 from glasshouse.parts.masks import SameText
 from glasshouse.parts.normalisation import BatchNorm
-from glasshouse.parts.token_embedding import TokenEmbedding
 
 
 class Packing:
@@ -45,24 +45,22 @@ class Packing:
 def is_faster(tokens_BT: Tensor, lengths_B: Tensor, embedding: nn.Embedding) -> bool:
     """Whether this is training on a CPU, with a kernel for texts of this length and enough numbers to be worth it."""
     return (
-        tokens_BT.shape[1] <= scaled_dot_product.SHORT
+        tokens_BT.shape[1] <= dot_product.SHORT
         and cpu_kernels.usable(embedding.weight)
         and int(lengths_B.sum()) * embedding.embedding_dim >= cpu_kernels.LEAST_NUMBERS
     )
 
 
-def is_possible(model: nn.Module) -> bool:
+def is_possible(model: TransformerStack) -> bool:
     """Whether packed texts give the same features: only attention reads other tokens, by dot products without a bias.
 
     Dropout would draw other masks for the same seed.
     """
-    blocks = [module for module in model.modules() if isinstance(module, Block)]
+    attentions = [block.attention for block in model.blocks]
     return (
-        bool(blocks)
-        and len(blocks) == len(getattr(model, "blocks", ()))
-        and type(getattr(model, "embedding", None)) is TokenEmbedding
-        and all(getattr(block.attention, "mixes_by_dot_product", False) for block in blocks)
-        and all(block.attention.position.mechanism != "bias" for block in blocks)  # type: ignore[union-attr]
+        bool(attentions)
+        and type(model.embedding) is TokenEmbedding
+        and all(attention.mixes_by_dot_product and attention.position.mechanism != "bias" for attention in attentions)
         and not any(isinstance(module, BatchNorm) for module in model.modules())
         and not any(isinstance(module, nn.Dropout) and module.p for module in model.modules())
     )

@@ -10,8 +10,7 @@ from glasshouse.models.heads.base import Head, HeadSizes
 from glasshouse.parts.attention.cross import CrossAttention
 from glasshouse.parts.block import Block
 from glasshouse.parts.capabilities import require
-from glasshouse.parts.cross_block import CrossBlock
-from glasshouse.parts.patch_embedding import Patches
+from glasshouse.parts.patch_embedding import Patches, PictureSettings
 from glasshouse.parts.positions.base import NoPosition
 from glasshouse.parts.sizes import Sizes
 from glasshouse.records import progress_bar
@@ -81,7 +80,7 @@ class PartFactory:
         acts_here = (self.classes["position"].mechanism == "embedding") == at_embedding
         return self.build("position") if acts_here else NoPosition()
 
-    def attention(self, cross: bool = False) -> nn.Module:
+    def attention(self, cross: bool = False) -> Any:
         """The attention with its positional encoding. Raises SpecError if the two do not fit together."""
         cls, position = self.classes["attention"], self.classes["position"]
         setting = f"model.attention={self.spec.attention!r}"
@@ -103,7 +102,7 @@ class PartFactory:
             feed_forward_connection=self.connection(),
         )
 
-    def cross_block(self) -> CrossBlock:
+    def cross_block(self) -> Block:
         require(self.classes["attention"], "blocks", f"model.kind={self.spec.kind!r}")
         require(self.classes["attention"], "cross", f"model.attention={self.spec.attention!r}")
         if self.spec.own.get("value_residual"):
@@ -113,9 +112,9 @@ class PartFactory:
                 "model.value_residual",
                 True,
             )
-        return CrossBlock(
+        return Block(
             attention=self.attention(),
-            cross_attention=CrossAttention(self.attention(cross=True)),  # type: ignore[arg-type]
+            cross_attention=CrossAttention(self.attention(cross=True)),
             feed_forward=self.build("feed_forward"),
             attention_connection=self.connection(),
             cross_connection=self.connection(),
@@ -125,7 +124,7 @@ class PartFactory:
     def blocks(self, count: int) -> list[Block]:
         return _with_bar(self.block, count)
 
-    def cross_blocks(self, count: int) -> list[CrossBlock]:
+    def cross_blocks(self, count: int) -> list[Block]:
         return _with_bar(self.cross_block, count)
 
     def embedding(self, vocabulary: int, cached: bool) -> nn.Embedding:
@@ -135,11 +134,11 @@ class PartFactory:
             require(self.classes["embedding"], "cache", setting)
         return self.build("embedding", vocabulary=vocabulary)
 
-    def patches(self, size: int, patch: int, channels: int) -> Patches:
+    def patches(self, settings: PictureSettings) -> Patches:
         """The embedding of the patches of a picture, which begins as large as the embeddings of tokens."""
         deviation, of_matrices = self.sizes.embedding_deviation, self.spec.initialisation
         scale = deviation / of_matrices if deviation and of_matrices else self.spec.width**-0.5
-        return Patches(size, patch, channels, self.spec.width, scale)
+        return Patches(settings.image_size, settings.patch_size, settings.image_channels, self.spec.width, scale)
 
     def stack_options(self) -> dict[str, Any]:
         """The arguments of a `TransformerStack` besides its embedding and blocks."""
@@ -155,13 +154,13 @@ class PartFactory:
         spec = self.spec
         kind = spec.head.kind or default
         cls = catalogue.find("head", kind, "model.head.kind")
-        if getattr(cls, "predicts", "") not in predicts:
+        if cls.predicts not in predicts:
             fitting = [name for name, head in catalogue.loadable("head").items() if head.predicts in predicts]
             raise SpecError(
                 f"does not fit model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}", "model.head.kind", kind
             )
         sizes = HeadSizes(spec.width, vocabulary, spec.tied, spec.dropout, spec.epsilon)
-        return cls.build(sizes, settings_of(cls, spec.head.own))
+        return cls(sizes, settings_of(cls, spec.head.own))
 
 
 def _with_bar(build: Callable[[], Built], count: int) -> list[Built]:

@@ -4,18 +4,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from inspect import cleandoc
 
+from glasshouse.models import part_factory
 from glasshouse.specs import catalogue, declared, spec_fields
 from glasshouse.specs.errors import SpecError
 
 # Family of parts -> the field of a spec that names a part of the family.
 FAMILIES = {
     "model": "model.kind",
-    "embedding": "model.embedding",
-    "attention": "model.attention",
-    "position": "model.position",
-    "norm": "model.norm",
-    "connection": "model.connection",
-    "feed_forward": "model.activation",
+    **{family: f"model.{field}" for family, field in part_factory.FIELDS.items()},
     "cell": "model.cell",
     "head": "model.head.kind",
     "optimiser": "training.optimiser",

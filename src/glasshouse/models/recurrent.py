@@ -1,17 +1,19 @@
 """The recurrent model: a state is passed from token to token, in one direction or both, with or without attention.
 
-Axes: B batch, T time, D width, V vocabulary.
+Axes: B batch, T time, D width.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from glasshouse.models.base import TextModel
 from glasshouse.models.heads.base import Head
 from glasshouse.models.part_factory import PartFactory
 from glasshouse.models.stack import check_length
+from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.no_attention import NoAttention
 from glasshouse.parts.cache import Cache, LayerCache
 from glasshouse.parts.capabilities import require
 from glasshouse.parts.masks import sequence_mask
@@ -25,7 +27,7 @@ from glasshouse.specs.spec import ModelSpec
 from glasshouse.specs.spec_fields import setting
 
 
-class Recurrent(nn.Module):
+class Recurrent(TextModel):
     """A stack of recurrent layers; x + attention(x) over the states of the last layer; and a head."""
 
     @dataclass(frozen=True)
@@ -33,15 +35,14 @@ class Recurrent(nn.Module):
         cell: str = setting("lstm", "the recurrent cell", family="cell")
         bidirectional: bool = setting(False, "read the sequence in both directions")
 
-    default_head: ClassVar[str] = "next-token"
-    # The families of parts that it does not use.
-    omits: ClassVar[tuple[str, ...]] = ("feed_forward", "connection", "norm")
+    omits = ("feed_forward", "connection", "norm")
+    keeps_cache = True
 
     def __init__(
         self,
         embedding: nn.Embedding,
         layers: list[Recurrence],
-        attention: nn.Module,
+        attention: Attention | NoAttention,
         head: Head,
         position: Position | None = None,
         dropout: float = 0.0,
@@ -56,7 +57,6 @@ class Recurrent(nn.Module):
 
     @classmethod
     def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "Recurrent":
-        """Build the recurrent model that a spec describes."""
         settings = settings_of(cls, spec.own)
         if settings.bidirectional and spec.width % 2:
             raise SpecError(
@@ -88,15 +88,6 @@ class Recurrent(nn.Module):
             spec.dropout,
         )
 
-    @property
-    def vocabulary(self) -> int:
-        return self.embedding.num_embeddings
-
-    def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The output of the head. Only the first `lengths` (B) tokens of each row are real; by default all are."""
-        output = self.head(self.features(tokens_BT, lengths=lengths), self.embedding.weight, lengths)
-        return self.logits(self.head.add_token_evidence(output, tokens_BT, lengths))
-
     def features(
         self,
         tokens_BT: Tensor,
@@ -110,7 +101,7 @@ class Recurrent(nn.Module):
         if positions is None:
             positions = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
         x = self.embedded(self.dropout(self.position.embed(self.embedding(tokens_BT), positions)))
-        for index, layer in enumerate(self.layers):
+        for index, layer in enumerate(self._recurrences):
             if cache is None:
                 x = self.dropout(layer(x, lengths))
             else:
@@ -119,29 +110,26 @@ class Recurrent(nn.Module):
         attention_cache = cache.layers[-1] if cache is not None else None
         return x + self.attention(x, sequence_mask(lengths, not self.bidirectional), positions, attention_cache)
 
-    def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The output of the head for these states."""
-        return self.logits(self.head(features_BTD, self.embedding.weight, lengths))
+    @property
+    def _recurrences(self) -> list[Recurrence]:
+        return [layer for layer in self.layers if isinstance(layer, Recurrence)]
+
+    def layer_outputs(self, stack: str) -> list[str]:
+        return [f"layers.{index}" for index in range(len(self.layers))]
 
     def flops(self, tokens: int) -> int:
-        """FLOPs of the matrix products in the forward pass of one sequence."""
-        cells = sum(layer.flops(tokens) for layer in self.layers)  # type: ignore[operator]
-        attention = self.attention.flops(tokens, tokens, not self.bidirectional)  # type: ignore[operator]
+        cells = sum(layer.flops(tokens) for layer in self._recurrences)
+        attention = self.attention.flops(tokens, tokens, not self.bidirectional)
         return cells + attention + self.head.flops(tokens)
 
     def empty_cache(self, batch: int, slots: int) -> Cache:
-        """An empty cache: slots for the states of each layer, and for the keys and values of the attention."""
+        """Slots for the states of each layer, and for the keys and values of the attention."""
         like = self.embedding.weight
-        cells = [LayerCache.empty(batch, 1, slots, layer.forwards.state, like) for layer in self.layers]  # type: ignore[union-attr, arg-type]
-        heads = getattr(self.attention, "key_value_heads", 1), getattr(self.attention, "head_width", 1)
-        return Cache([*cells, LayerCache.empty(batch, heads[0], slots, heads[1], like)])
-
-    def random_inputs(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
-        """Random keyword arguments for `forward`."""
-        return {"tokens_BT": torch.randint(0, self.vocabulary, (batch, length), generator=generator)}
+        cells = [LayerCache.empty(batch, 1, slots, layer.forwards.state, like) for layer in self._recurrences]
+        return Cache([*cells, self.attention.empty_cache(batch, slots, like)])
 
 
-def _continue_from_cache(layer: Any, x_BTD: Tensor, cache: LayerCache, positions_BT: Tensor | None) -> Tensor:
+def _continue_from_cache(layer: Recurrence, x_BTD: Tensor, cache: LayerCache, positions_BT: Tensor | None) -> Tensor:
     """The states after new tokens, computed from the cached state before them. Writes the new states to the cache."""
     assert positions_BT is not None
     before = tuple(state[:, 0] for state in cache.state_before(positions_BT))

@@ -4,16 +4,16 @@ Axes: B batch, T time, D width.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from glasshouse.parts.attention.base import Attention, FirstValues
+from glasshouse.parts.attention.no_attention import NoAttention
 from glasshouse.parts.block import Block
-from glasshouse.parts.cache import Cache
-from glasshouse.parts.first_values import FirstValues
-from glasshouse.parts.masks import Mask, SameText
-from glasshouse.parts.memory import Memory
+from glasshouse.parts.cache import Cache, LayerCache, Memory
+from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.errors import GlasshouseError, SpecError
@@ -33,7 +33,7 @@ class TransformerStack(nn.Module):
     def __init__(
         self,
         embedding: nn.Module | None,
-        blocks: Sequence[nn.Module],
+        blocks: Sequence[Block],
         final_norm: nn.Module | None = None,
         position: Position | None = None,
         segments: nn.Embedding | None = None,
@@ -68,24 +68,30 @@ class TransformerStack(nn.Module):
         x = self.embedding(inputs)
         if positions is None:
             positions = torch.arange(x.shape[1], device=x.device)
-        length = mask.longest if isinstance(mask, SameText) else x.shape[1]
-        check_length([self.position, *(block.attention for block in self.blocks)], length)
+        check_length([self.position, *(block.attention for block in self._blocks)], mask.longest or x.shape[1])
         if self.segments is not None:
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
         x = self.embedding_norm(self.position.embed(x, positions))
         x = self.embedded(self.dropout(x))
         first_values = FirstValues()
         for index, block in enumerate(self.blocks):
-            shared = (first_values,) if isinstance(block, Block) else ()
-            x = block(x, mask, positions, cache.layers[index] if cache else None, memory, *shared)
+            x = block(x, mask, positions, cache.layers[index] if cache else None, memory, first_values)
         return self.final_norm(x)
+
+    @property
+    def _blocks(self) -> Iterable[Block]:
+        return cast(Iterable[Block], self.blocks)
 
     def block_flops(self, tokens: int, causal: bool, source: int = 0) -> int:
         """FLOPs of the blocks' matrix products in the forward pass of one sequence."""
-        return sum(block.flops(tokens, tokens, causal, source) for block in self.blocks)  # type: ignore[operator]
+        return sum(block.flops(tokens, tokens, causal, source) for block in self._blocks)
+
+    def empty_layer_caches(self, batch: int, slots: int, like: Tensor, memory: Memory | None = None) -> list[LayerCache]:
+        """An empty cache for the attention of each block, with the keys and values of its cross-attention to a memory."""
+        return [block.empty_cache(batch, slots, like, memory) for block in self._blocks]
 
 
-def check_length(parts: Iterable[Any], length: int) -> None:
+def check_length(parts: Iterable[Position | Attention | NoAttention], length: int) -> None:
     """Raise SequenceTooLong if a part cannot process a sequence of this length."""
     for part in parts:
         if (limit := part.max_length()) is not None and length > limit:

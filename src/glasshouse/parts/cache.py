@@ -9,12 +9,32 @@ Axes: B batch, H heads, T new tokens, S slots, E head width.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from glasshouse.parts.memory import Memory
+from glasshouse.parts.masks import Mask, sequence_mask
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The encoder's output, which a decoder attends to: the states (B, S, D) of the sources and their lengths (B).
+
+    Without lengths there is no padding.
+    """
+
+    states: Tensor
+    lengths: Tensor | None = None
+
+    @property
+    def mask(self) -> Mask:
+        return sequence_mask(self.lengths)
+
+    def select_rows(self, index: Tensor | slice) -> "Memory":
+        """The memory of some rows of the batch."""
+        return Memory(self.states[index], None if self.lengths is None else self.lengths[index])
 
 
 class OneTokenStep:
@@ -97,18 +117,6 @@ class Cache:
         """The number of slots for tokens."""
         return self.layers[0].keys.shape[2] - self.prefix if self.layers else 0
 
-    def select_rows(self, index: Tensor) -> "Cache":
-        """A copy of some rows."""
-        layers = [
-            LayerCache(
-                layer.keys[index],
-                layer.values[index],
-                None if layer.source is None else (layer.source[0][index], layer.source[1][index]),
-            )
-            for layer in self.layers
-        ]
-        return Cache(layers, None if self.memory is None else self.memory.select_rows(index), self.prefix)
-
     def reorder_rows(self, index: Tensor, slots: int) -> None:
         """Replace row i by row `index[i]` in the first `slots` slots of the tokens. Sources and prefixes do not change."""
         tokens = slice(self.prefix, self.prefix + slots)
@@ -116,22 +124,20 @@ class Cache:
             layer.keys[:, :, tokens] = layer.keys[index, :, tokens]
             layer.values[:, :, tokens] = layer.values[index, :, tokens]
 
+    def select_rows(self, rows: Tensor | slice, end: int | None = None, step: OneTokenStep | None = None) -> "Cache":
+        """Some rows and their first `end` slots: a copy of rows with these indices, but a slice of rows is a view."""
+        layers = []
+        for layer in self.layers:
+            source = None if layer.source is None else (layer.source[0][rows], layer.source[1][rows])
+            layers.append(LayerCache(layer.keys[rows][:, :, :end], layer.values[rows][:, :, :end], source, step))
+        return Cache(layers, None if self.memory is None else self.memory.select_rows(rows), self.prefix)
+
     def view(self, rows: slice, slots: int, step: OneTokenStep | None = None) -> "Cache":
         """Some rows, with their prefix and the first slots of their tokens, without a copy: writing to it writes here.
 
         Attention reads all slots that it is given, so it is given none that no row has reached.
         """
-        end = self.prefix + slots
-        layers = [
-            LayerCache(
-                layer.keys[rows, :, :end],
-                layer.values[rows, :, :end],
-                None if layer.source is None else (layer.source[0][rows], layer.source[1][rows]),
-                step,
-            )
-            for layer in self.layers
-        ]
-        return Cache(layers, None if self.memory is None else self.memory.select_rows(rows), self.prefix)
+        return self.select_rows(rows, self.prefix + slots, step)
 
     def one_token_view(self, last: Sequence[int]) -> "Cache":
         """A view of the first rows for a step that reads one token of each; `last` are the slots of these tokens."""

@@ -17,19 +17,16 @@ from torch import Tensor
 class Mask(ABC):
     """A rule over positions."""
 
+    # Whether the mask over positions 0..n-1 is exactly the lower triangle, which fused kernels have built in.
+    lower_triangular: bool = False
+    # Whether no query may attend to a later key.
+    causal: bool = False
+    # The length of the longest text, if the rows hold several.
+    longest: int | None = None
+
     @abstractmethod
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         """Booleans (..., Q, K) for query positions (..., Q) and key positions (..., K); None if all are allowed."""
-
-    @property
-    def lower_triangular(self) -> bool:
-        """Whether the mask over positions 0..n-1 is exactly the lower triangle, which fused kernels have built in."""
-        return False
-
-    @property
-    def causal(self) -> bool:
-        """Whether no query may attend to a later key."""
-        return False
 
     def __and__(self, other: "Mask") -> "Mask":
         return Both(self, other)
@@ -48,16 +45,10 @@ class Everything(Mask):
 class Causal(Mask):
     """A query sees its own position and earlier ones."""
 
+    lower_triangular = causal = True
+
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return keys[..., None, :] <= queries[..., :, None]
-
-    @property
-    def lower_triangular(self) -> bool:
-        return True
-
-    @property
-    def causal(self) -> bool:
-        return True
 
 
 class Window(Mask):
@@ -80,17 +71,11 @@ class Padding(Mask):
         return keys[..., None, :] < _align(self.lengths, keys)
 
 
-class Prefix(Mask):
-    """A query sees the first `lengths` (B) positions of its sequence.
+class Prefix(Padding):
+    """The same rule, of which more may be allowed: behind the prefix there are tokens.
 
     `Causal() | Prefix(lengths)` is the mask of a prefix language model: bidirectional over the prefix, causal after it.
     """
-
-    def __init__(self, lengths_B: Tensor | Sequence[int]) -> None:
-        self.lengths = torch.as_tensor(lengths_B)
-
-    def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        return keys[..., None, :] < _align(self.lengths, keys)
 
 
 class SameText(Mask):
@@ -113,6 +98,7 @@ class Both(Mask):
 
     def __init__(self, first: Mask, second: Mask) -> None:
         self.first, self.second = first, second
+        self.causal = first.causal or second.causal
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         first, second = self.first.allowed(queries, keys), self.second.allowed(queries, keys)
@@ -120,24 +106,17 @@ class Both(Mask):
             return second if first is None else first
         return first & second
 
-    @property
-    def causal(self) -> bool:
-        return self.first.causal or self.second.causal
-
 
 class Either(Mask):
     """Allows what at least one of two masks allows."""
 
     def __init__(self, first: Mask, second: Mask) -> None:
         self.first, self.second = first, second
+        self.causal = first.causal and second.causal
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         first, second = self.first.allowed(queries, keys), self.second.allowed(queries, keys)
         return None if first is None or second is None else first | second
-
-    @property
-    def causal(self) -> bool:
-        return self.first.causal and self.second.causal
 
 
 def sequence_mask(lengths_B: Tensor | None, causal: bool = False) -> Mask:

@@ -3,10 +3,22 @@
 Axes: B batch, C channels, S pixels, P patches, D width.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec_fields import setting
+
+
+@dataclass(frozen=True)
+class PictureSettings:
+    """The settings of models that read a picture as patches."""
+
+    image_size: int = setting(32, "side length of a picture in pixels", minimum=1, maximum=4096)
+    image_channels: int = setting(3, "colour channels of a picture", minimum=1, maximum=1024)
+    patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1, maximum=4096)
 
 
 class Patches(nn.Module):

@@ -77,29 +77,30 @@ class Cell(nn.Module, ABC):
 class IdentityCell(Cell):
     """h_t = W x_t + U h_(t-1) + b: a linear cell, whose gradients through time are powers of U."""
 
+    def activate(self, x: Tensor) -> Tensor:
+        return x
+
     def step(self, input_BG: Tensor, state: State) -> State:
-        hidden = input_BG + self.recurrent(state[0])
+        hidden = self.activate(input_BG + self.recurrent(state[0]))
         return hidden, hidden
 
 
-class TanhCell(Cell):
+class TanhCell(IdentityCell):
     """h_t = tanh(W x_t + U h_(t-1) + b) (Elman, Finding Structure in Time, 1990)."""
 
     kernel = staticmethod(torch.rnn_tanh)
 
-    def step(self, input_BG: Tensor, state: State) -> State:
-        hidden = torch.tanh(input_BG + self.recurrent(state[0]))
-        return hidden, hidden
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.tanh(x)
 
 
-class ReLUCell(Cell):
+class ReLUCell(IdentityCell):
     """h_t = max(0, W x_t + U h_(t-1) + b)."""
 
     kernel = staticmethod(torch.rnn_relu)
 
-    def step(self, input_BG: Tensor, state: State) -> State:
-        hidden = F.relu(input_BG + self.recurrent(state[0]))
-        return hidden, hidden
+    def activate(self, x: Tensor) -> Tensor:
+        return F.relu(x)
 
 
 class GRUCell(Cell):

@@ -25,12 +25,9 @@ from glasshouse.generation import regular_language, text_stream
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import Completion, TextPiece
 from glasshouse.generation.token_constraint import TokenConstraint
-from glasshouse.models.decoder import Decoder
+from glasshouse.models.base import Model, TextModel
 from glasshouse.models.dual_encoder import DualEncoder
-from glasshouse.models.encoder import Encoder
-from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.heads.pooling import pool
-from glasshouse.models.recurrent import Recurrent
 from glasshouse.records import checkpoint, metric_log, run_folder
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
@@ -140,7 +137,7 @@ class Run:
         return tokenizers.load(self.folder.tokenizer_file)
 
     @cached_property
-    def model(self) -> nn.Module:
+    def model(self) -> Model:
         """The model with the weights of its best evaluation, or its latest weights if it was never evaluated."""
         saved = self._checkpoint()
         where = f"the checkpoint of step {saved.step}"
@@ -230,7 +227,7 @@ class Run:
             tokens,
             self.spec.data.context,
             (stop,) if isinstance(stop, str) else stop,
-            cached and hasattr(self.model, "empty_cache"),
+            cached and self.model.keeps_cache,
             alternatives,
             self.end_tokens,
             constraint,
@@ -242,7 +239,7 @@ class Run:
         if restricted:
             raise GlasshouseError("a draft needs a cache and no form of the text; leave out one of these")
         for run in (self, draft):
-            if not (run.continues_text and hasattr(run.model, "empty_cache")):
+            if not (run.continues_text and run.model.keeps_cache):
                 raise GlasshouseError(f"{run.name} cannot take part in speculative decoding; use decoders that keep a cache")
         if draft.tokenizer.digest() != self.tokenizer.digest():
             raise GlasshouseError(f"{draft.name} has another tokenizer than {self.name}; choose a draft with the same one")
@@ -428,8 +425,7 @@ class Run:
         """Whether the model can continue a text by sampling. This needs no weights."""
         task: Task = catalogue.find("task", self.spec.task, "task").from_spec(self.spec)
         model = models.check(task.draft_model(self.spec.model), self.spec.data.context)
-        predicts_next_token = isinstance(getattr(model, "head", None), NextTokenHead) and hasattr(model, "features")
-        return predicts_next_token and self.spec.task != "translate"
+        return model.reads == "text" and model.head.predicts == "next" and self.spec.task != "translate"
 
     @torch.inference_mode()
     def embed(self, texts: Sequence[str], pooling: str | None = None, batch: int = 32) -> Tensor:
@@ -445,13 +441,9 @@ class Run:
         for tokens, lengths in self._batches(texts, batch):
             if isinstance(self.model, DualEncoder):
                 vectors.append(self.model.head.text(self.model.encode_text(tokens, lengths)))
-            elif isinstance(self.model, Encoder | Recurrent | Decoder):
-                # The padding is behind the text, where no token of a decoder looks.
-                if isinstance(self.model, Decoder):
-                    features = self.model.features(tokens)
-                else:
-                    features = self.model.features(tokens, lengths=lengths)
-                vectors.append(pool(features, pooling or str(getattr(self.model.head, "pooling", "mean")), lengths))
+            elif isinstance(self.model, TextModel):
+                features = self.model.features(tokens, lengths=lengths)
+                vectors.append(pool(features, pooling or self.model.head.pooling, lengths))
             else:
                 raise GlasshouseError(
                     f"{self.name} is a model of kind {self.spec.model.kind!r}, which has no vector for a text; "

@@ -3,9 +3,9 @@
 from typing import Final
 
 import torch
-from torch import nn
 
 from glasshouse.models import int8_weights
+from glasshouse.models.base import Model
 from glasshouse.specs.errors import RunError
 
 FLOAT32, BFLOAT16, INT8 = FORMATS = ("float32", "bfloat16", "int8")
@@ -20,7 +20,7 @@ def check(name: str, device: torch.device) -> None:
         raise RunError(f"is for a CPU, not for {device}; choose bfloat16 there", "dtype", "int8")
 
 
-def convert(model: nn.Module, name: str, run: str) -> nn.Module:
+def convert(model: Model, name: str, run: str) -> Model:
     """The model with its weights in this format. `run` is its name, for messages."""
     if name != INT8:
         return model.to(_DTYPES[name])

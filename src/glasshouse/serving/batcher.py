@@ -185,7 +185,7 @@ class Batcher:
 
     def _new_engine(self) -> GenerationEngine:
         model, context, vocabulary = self.run.model, self.run.spec.data.context, self.run.tokenizer.vocabulary
-        cached = hasattr(model, "empty_cache")
+        cached = model.keeps_cache
         return GenerationEngine(
             model, context, vocabulary, cached, CHUNK, self._raw, self.prefixes, most_rows=self.most_rows
         )

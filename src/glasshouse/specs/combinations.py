@@ -43,6 +43,12 @@ def check(spec: Spec) -> None:
         raise SpecError(
             f"and training.epochs={training.epochs:g}: set exactly one of them above 0", "training.steps", training.steps
         )
+    if training.batch_warmup and training.own.get("group_by_length"):
+        raise SpecError(
+            f"needs batches of one size, but training.batch_warmup={training.batch_warmup:g} changes it; choose one of them",
+            "training.group_by_length",
+            True,
+        )
     if training.batch % training.gradient_accumulation:
         raise SpecError(
             (f"does not divide training.batch={training.batch}; choose a divisor, because micro-batches have equal sizes"),

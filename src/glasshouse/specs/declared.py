@@ -73,7 +73,7 @@ def head_kind(model: ModelSpec, task: str = "") -> str:
     if model.head.kind:
         return model.head.kind
     task_head = catalogue.find("task", task, "task").head if task else ""
-    return task_head or getattr(catalogue.find("model", model.kind, "model.kind"), "default_head", "")
+    return task_head or catalogue.find("model", model.kind, "model.kind").default_head
 
 
 def own_fields(spec: Spec, name: str) -> dict[str, SpecField]:
@@ -82,7 +82,7 @@ def own_fields(spec: Spec, name: str) -> dict[str, SpecField]:
         return {}
     table = section(spec, name)
     own: dict[str, SpecField] = {}
-    omitted = getattr(catalogue.find("model", spec.model.kind, "model.kind"), "omits", ()) if name == "model" else ()
+    omitted = catalogue.find("model", spec.model.kind, "model.kind").omits if name == "model" else ()
     pending = [("task", spec.task, "task")] if name in TASK_SECTIONS else []
     pending += [
         (rule.family, getattr(table, field), f"{name}.{field}")

@@ -21,12 +21,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics
+from glasshouse.models.base import Model
+from glasshouse.models.heads.base import Head
 from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
@@ -43,6 +45,11 @@ IGNORED = -100
 
 def no_progress(share: float) -> None:
     return
+
+
+def progress_of_part(progress: Progress, part: int, parts: int) -> Progress:
+    """The progress of one of several equal parts of the work, counted from 0."""
+    return lambda share: progress((part + share) / parts)
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ class Scoring:
     `examples` alone, if they are given.
     """
 
-    model: nn.Module
+    model: Model
     shard: Shard
     settings: EvaluationSpec
     final: bool
@@ -124,8 +131,9 @@ class Task(ABC):
         PERPLEXITY.title, {"training": "loss", "validation": "validation.loss"}, exponential=True
     )
     report_sections: ClassVar[tuple[str, ...]] = ()
-    # The heads that can do this task, and what they give, with a remedy for a model that does not.
-    heads: ClassVar[tuple[type, ...]] = ()
+    # What a model that can do this task reads, its heads, and what they give, with a remedy for a model that does not.
+    reads: ClassVar[str] = "text"
+    heads: ClassVar[tuple[type[Head], ...]] = (Head,)
     needs: ClassVar[str] = ""
     # The default head of this task's models; empty means the default of the kind of model.
     head: ClassVar[str] = ""
@@ -139,6 +147,8 @@ class Task(ABC):
     items: ClassVar[str] = "texts"
     # Whether a run of this task is used on a whole text, so that a suggested command needs one.
     needs_text: ClassVar[bool] = False
+    # The command that uses a run of this task, without its first word.
+    use: ClassVar[str] = ""
     # Whether the loss can use `linear_cross_entropy` of the model's features for `batch["inputs"]`.
     fused_loss: ClassVar[bool] = False
     # The context in tokens, and the names of the classes, if any.
@@ -155,11 +165,11 @@ class Task(ABC):
     def from_spec(cls, spec: Spec) -> "Task":
         """The task of a spec."""
 
-    def accepts(self, model: nn.Module) -> bool:
+    def accepts(self, model: Model) -> bool:
         """Whether a model can do the task."""
-        return isinstance(getattr(model, "head", None), self.heads)
+        return model.reads == self.reads and isinstance(model.head, self.heads)
 
-    def check_model(self, model: nn.Module, kind: str) -> None:
+    def check_model(self, model: Model, kind: str) -> None:
         """Refuse a model that cannot do the task; `kind` is its name in the spec."""
         if not self.accepts(model):
             raise SpecError(f"with this head does not give {self.needs}", "model.kind", kind)
@@ -176,7 +186,7 @@ class Task(ABC):
         """The model spec with the fields that follow from the data. Refuses insufficient data."""
         return model
 
-    def initialise(self, model: nn.Module) -> None:
+    def initialise(self, model: Model) -> None:
         """Store statistics of the training data in a new model. Most tasks need none."""
         return
 
@@ -206,8 +216,14 @@ class Task(ABC):
         example."""
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
-        """The number of predictions in each of several batches, stacked along a new first axis."""
-        return targets_per_batch(batches)
+        """The number of predictions in each of several batches, stacked along a new first axis.
+
+        It is the number of targets that are not IGNORED, or without targets the number of examples.
+        """
+        if "targets" in batches:
+            return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
+        first = next(iter(batches.values()))
+        return torch.full((len(first),), first.shape[1])
 
     def prediction_count(self, batch: Batch) -> int:
         """The number of predictions in a batch: what its summed loss is divided by."""
@@ -223,7 +239,7 @@ class Task(ABC):
 
     def scores(
         self,
-        model: nn.Module,
+        model: Model,
         shard: Shard,
         settings: EvaluationSpec,
         final: bool = True,
@@ -237,7 +253,7 @@ class Task(ABC):
 
     def evaluate(
         self,
-        model: nn.Module,
+        model: Model,
         shard: Shard,
         settings: EvaluationSpec,
         final: bool = True,
@@ -294,11 +310,11 @@ class Task(ABC):
         `text` is quoted for the shell: an example if the task `needs_text`, else a prompt or nothing. So is the second text
         of a pair.
         """
-        return ""
+        return self.use and f"glasshouse {self.use.format(run=run, text=text)}"
 
 
 @contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
+def evaluation_mode(model: Model) -> Iterator[None]:
     """The model without dropout and without gradients."""
     was_training = model.training
     model.eval()
@@ -307,17 +323,6 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
             yield
     finally:
         model.train(was_training)
-
-
-def targets_per_batch(batches: Batch) -> Tensor:
-    """The `predictions_per_batch` of a task with a prediction for each target that is not IGNORED."""
-    return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
-
-
-def one_prediction_each(batches: Batch) -> Tensor:
-    """The `predictions_per_batch` of a task with one prediction for each example."""
-    first = next(iter(batches.values()))
-    return torch.full((len(first),), first.shape[1])
 
 
 def shares_of_ratio(sums: np.ndarray, total: float) -> np.ndarray:

@@ -2,27 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.classification import ACCURACY, EXAMPLES, MACRO_F1, MAJORITY, RECALL, PredictedClasses
 from glasshouse.metrics.metric import MEAN_LOSS, Metrics
+from glasshouse.models.base import Model
 from glasshouse.models.heads.classifier import ClassifierHead
-from glasshouse.specs.declared import read_settings, settings_of
+from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import ModelSpec, Spec
+from glasshouse.specs.spec import Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
 from glasshouse.tasks.padding import GroupByLength
-from glasshouse.tasks.text_inputs import TextInputs, arguments
-from glasshouse.tasks.whole_text_task import LabelTask, Prediction
-from glasshouse.tasks.wide_fit import WideFit
+from glasshouse.tasks.text_inputs import TextInputs
+from glasshouse.tasks.whole_text_task import ClassifierTask, Prediction
 
 BALANCED = "balanced"
 # Batch size for counting tokens.
@@ -91,7 +91,7 @@ class ClassScores(PredictedClasses):
     loss: np.ndarray
 
 
-class Classify(LabelTask):
+class Classify(ClassifierTask):
     """Cross-entropy of each text's class. The best checkpoint has the highest accuracy.
 
     Class weights apply to the training loss and to no metric.
@@ -102,8 +102,6 @@ class Classify(LabelTask):
     criterion = "accuracy"
     quality = QualityCurves(ACCURACY.title, {"validation": "validation.accuracy"})
     report_sections = ("confusion", "words")
-    head = "classifier"
-    heads = (ClassifierHead,)
     needs = "a class; choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier"
     columns = ("label",)
 
@@ -114,12 +112,10 @@ class Classify(LabelTask):
     def __init__(self, inputs: TextInputs, weights: tuple[str, ...] = (), group_by_length: bool = False) -> None:
         super().__init__(inputs, group_by_length)
         self.weight_entries = weights
-        self.weights: Tensor | None = None  # (classes); set by complete_model
         self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
 
     @classmethod
     def check_spec(cls, spec: Spec) -> None:
-        GroupByLength.check(spec)
         parse_class_weights(read_settings(Classify.Settings, spec.training.own).class_weights)
 
     @classmethod
@@ -127,27 +123,21 @@ class Classify(LabelTask):
         settings = read_settings(Classify.Settings, spec.training.own)
         return cls(TextInputs.from_spec(spec), settings.class_weights, settings.group_by_length)
 
-    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        model, train = super().complete_model(model, prepared), prepared.splits["train"]
-        head = settings_of(ClassifierHead, model.head.own)
+    def read_training_data(self, head: ClassifierHead.Settings, prepared: PreparedData) -> None:
+        train = prepared.splits["train"]
         if head.naive_bayes:
             self.counts = self._count_tokens(train, prepared.tokenizer.vocabulary)
         if self.weight_entries:
             examples_per_class = np.bincount(train.labels, minlength=len(self.labels))
             weights = class_weights(self.weight_entries, self.labels, examples_per_class)
             self.weights = torch.from_numpy(weights).float()
-        if head.wide:
-            weights_C = None if self.weights is None else self.weights.numpy()
-            self.wide = WideFit(self.inputs, prepared, self.truth, exclusive=True, weights_C=weights_C)
-        return model
 
-    def initialise(self, model: nn.Module) -> None:
+    def initialise(self, model: Model) -> None:
         super().initialise(model)
-        if self.counts is not None and isinstance(model.head, ClassifierHead):
-            model.head.set_counts(*self.counts)
+        if self.counts is not None:
+            cast(ClassifierHead, model.head).set_counts(*self.counts)
 
     def truth(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
-        """Whether each class applies to each of some examples (N, C)."""
         return np.asarray(shard.labels[examples])[:, None] == np.arange(len(self.labels))
 
     def answer(self, shard: Shard, example: int) -> tuple[str, ...]:
@@ -165,20 +155,15 @@ class Classify(LabelTask):
             texts_C += batch["labels"].bincount(minlength=len(self.labels))
         return tokens_VC, texts_C
 
-    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+    def label_tensors(self, shard: Shard, examples: np.ndarray) -> Batch:
         labels = torch.from_numpy(np.asarray(shard.labels[examples], np.int64))
-        batch = {**self.inputs.batch(shard, examples), "labels": labels}
-        if self.weights is not None:
-            batch["weights"] = self.weights[labels]
-        return batch if self.wide is None else self.wide.add_logits(batch, shard, examples)
+        return {"labels": labels} if self.weights is None else {"labels": labels, "weights": self.weights[labels]}
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
-        logits = model(batch["tokens"], **arguments(batch))
-        if "wide_logits" in batch:
-            logits = logits + batch["wide_logits"]
+        logits = self.logits(model, batch)
         if "weights" in batch:
-            return (F.cross_entropy(logits.float(), batch["labels"], reduction="none") * batch["weights"]).sum()
-        return F.cross_entropy(logits.float(), batch["labels"], reduction="sum")
+            return (F.cross_entropy(logits, batch["labels"], reduction="none") * batch["weights"]).sum()
+        return F.cross_entropy(logits, batch["labels"], reduction="sum")
 
     def largest_batch(self, rows: int) -> Batch:
         return {**self.inputs.largest_batch(rows), "labels": torch.zeros(rows, dtype=torch.int64)}

@@ -16,7 +16,7 @@ from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
-from glasshouse.tasks.base import Batch, Scoring, Task, one_prediction_each
+from glasshouse.tasks.base import Scoring, Task
 from glasshouse.tasks.text_inputs import TextInputs
 from glasshouse.tokenizers import Tokenizer
 
@@ -83,8 +83,8 @@ class PairTask(Task):
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
 
-    def predictions_per_batch(self, batches: Batch) -> Tensor:
-        return one_prediction_each(batches)
+    def truncated(self, shard: Shard) -> int:
+        return self.inputs.truncated(shard)
 
     def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * rows

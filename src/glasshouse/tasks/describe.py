@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
-from glasshouse.models.picture_decoder import PictureDecoder
-from glasshouse.models.picture_encoder_decoder import PictureEncoderDecoder
+from glasshouse.models.base import Model
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import read_settings, settings_of
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
@@ -27,8 +26,10 @@ from glasshouse.tasks.written_text import WrittenTextTask
 class Describe(WrittenTextTask):
     """Description of a picture by a model that reads it."""
 
+    reads = "picture"
     needs = "the caption of a picture; choose model.kind=picture-encoder-decoder or picture-decoder"
     columns = ("picture",)
+    use = "describe {run}"
 
     def __init__(self, context: int, size: int, channels: int, smoothing: float = 0.0) -> None:
         super().__init__(context, smoothing)
@@ -41,9 +42,6 @@ class Describe(WrittenTextTask):
         size, channels = getattr(settings, "image_size", 1), getattr(settings, "image_channels", 1)
         smoothing = read_settings(LabelSmoothing, spec.training.own).label_smoothing
         return cls(spec.data.context, size, channels, smoothing)
-
-    def accepts(self, model: nn.Module) -> bool:
-        return isinstance(model, PictureDecoder | PictureEncoderDecoder)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         model = super().complete_model(model, prepared)
@@ -77,20 +75,15 @@ class Describe(WrittenTextTask):
     def largest_batch(self, rows: int) -> Batch:
         return {"pictures": torch.zeros(rows, self.channels, self.size, self.size), **super().largest_batch(rows)}
 
-    def example_command(self, run: str, text: str, second: str = "") -> str:
-        return f"glasshouse describe {run}"
-
     def references(self, shard: Shard) -> list[str]:
         return [self.tokenizer.decode(tokens) for tokens in shard.texts(np.arange(shard.documents))]
 
     @torch.inference_mode()
-    def describe_pictures(self, model: nn.Module, pictures_BSSC: np.ndarray, settings: EvaluationSpec) -> list[str]:
+    def describe_pictures(self, model: Model, pictures_BSSC: np.ndarray, settings: EvaluationSpec) -> list[str]:
         """The best caption of each picture of a batch, by beam search."""
         return [self.best_text(found) for found in self.search(model, pictures_BSSC, self.beam_options(settings))]
 
-    def search_batch(
-        self, model: nn.Module, shard: Shard, examples: np.ndarray, options: BeamOptions
-    ) -> list[list[Hypothesis]]:
+    def search_batch(self, model: Model, shard: Shard, examples: np.ndarray, options: BeamOptions) -> list[list[Hypothesis]]:
         return self.search(model, shard.pictures[examples], options)
 
     def search(self, model: Any, pictures_BSSC: np.ndarray, options: BeamOptions) -> list[list[Hypothesis]]:

@@ -6,7 +6,6 @@ Axes: N pairs, D width.
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -16,12 +15,12 @@ from torch import Tensor
 from glasshouse.data.batches import Seed
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import EXAMPLES, MEAN_LOSS, Metric, Metrics, share
-from glasshouse.models.heads.pooled import PooledHead
+from glasshouse.models.heads.pooling import PooledHead
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.spec import Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks import contrastive, padding
-from glasshouse.tasks.base import Batch, Forward, Progress, QualityCurves, Scoring
+from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring, progress_of_part
 from glasshouse.tasks.contrastive import PairTask, hits
 from glasshouse.tasks.padding import GroupByLength
 
@@ -53,6 +52,7 @@ class Embed(PairTask):
     heads = (PooledHead,)
     needs = "one vector for a text; choose model.kind=encoder and model.head.kind=pooled"
     columns = ("target",)
+    use = "features {run} --task presidents --limit 200"
 
     @dataclass(frozen=True)
     class Settings(GroupByLength):
@@ -67,11 +67,6 @@ class Embed(PairTask):
     def __init__(self, context: int, rows: int, temperature: float, group_by_length: bool = False) -> None:
         super().__init__(context, rows)
         self.temperature, self.group_by_length = temperature, group_by_length
-
-    @classmethod
-    def check_spec(cls, spec: Spec) -> None:
-        super().check_spec(spec)
-        GroupByLength.check(spec)
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Embed":
@@ -125,17 +120,10 @@ class Embed(PairTask):
         """The vectors of one text of every pair. Texts of similar length are encoded together."""
         order = padding.lengths_of(side, np.arange(side.documents)).argsort(kind="stable")
         vectors = []
-        for index in scoring.batches(order, partial(_progress_of_half, scoring.progress, half)):
+        for index in scoring.batches(order, progress_of_part(scoring.progress, half, 2)):
             texts = scoring.on_device(self.inputs.batch(side, index))
             vectors.append(F.normalize(scoring.forward(texts["tokens"], lengths=texts["lengths"]).float(), dim=-1))
         return torch.cat(vectors)[torch.from_numpy(order.argsort()).to(vectors[0].device)]
-
-    def example_command(self, run: str, text: str, second: str = "") -> str:
-        return f"glasshouse features {run} --task presidents --limit 200"
-
-
-def _progress_of_half(progress: Progress, half: int, share: float) -> None:
-    progress((half + share) / 2)
 
 
 def _sides(shard: Shard) -> tuple[Shard, Shard]:

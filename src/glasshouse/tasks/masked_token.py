@@ -8,7 +8,6 @@ documents are never selected.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec, Spec
 from glasshouse.tasks import text_windows
-from glasshouse.tasks.base import IGNORED, Batch, Forward, Progress, Scoring, shares_of_ratio
+from glasshouse.tasks.base import IGNORED, Batch, Forward, Scoring, progress_of_part, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tasks.text_windows import WindowTask
 from glasshouse.tokenizers import Tokenizer
@@ -66,6 +65,7 @@ class MaskedToken(WindowTask):
         headline=("accuracy", "perplexity"),
     )
     specials = (MASK,)
+    use = "features {run} --task verbal-arithmetic"
     heads = (MaskedTokenHead,)
     needs = (
         "masked tokens; choose model.kind=encoder (or recurrent with model.bidirectional=true) and "
@@ -126,9 +126,6 @@ class MaskedToken(WindowTask):
         per_round = text_windows.tokens_in_training(splits["validation"], settings)
         return rounds * per_round + MASK_DRAWS * (validation + test)
 
-    def example_command(self, run: str, text: str, second: str = "") -> str:
-        return f"glasshouse features {run} --task verbal-arithmetic"
-
     def item_count(self, shard: Shard) -> int:
         return len(self._window_starts(shard, shard.tokens_count))
 
@@ -142,7 +139,7 @@ class MaskedToken(WindowTask):
         length, starts = min(self.context, shard.tokens_count), self._window_starts(shard, limit)
         sums = np.zeros((3, len(starts)))
         for draw in range(draws):
-            progress = partial(_progress_of_draws, scoring.progress, draw, draws)
+            progress = progress_of_part(scoring.progress, draw, draws)
             for windows in scoring.batches(np.arange(len(starts)), progress):
                 rows = starts[windows]
                 text = np.asarray(shard.tokens[rows[:, None] + np.arange(length)], np.int64)
@@ -157,7 +154,3 @@ class MaskedToken(WindowTask):
         if not sums[2].any():
             raise DataError("the text contains only separator tokens; use more text")
         return WindowScores(*sums)
-
-
-def _progress_of_draws(progress: Progress, draw: int, draws: int, share: float) -> None:
-    progress((draw + share) / draws)

@@ -59,6 +59,8 @@ class Match(PairTask):
         {"text to image": "validation.retrieval_1", "image to text": "validation.picture_to_text_1"},
     )
     columns = ("picture",)
+    use = "prompt {run}"
+    reads = "texts and pictures"
     needs = "scores of texts against pictures; choose model.kind=dual-encoder"
 
     def __init__(self, context: int, size: int, rows: int) -> None:
@@ -68,9 +70,6 @@ class Match(PairTask):
     @classmethod
     def from_spec(cls, spec: Spec) -> "Match":
         return cls(spec.data.context, settings_of(DualEncoder, spec.model.own).image_size, spec.training.batch)
-
-    def accepts(self, model: nn.Module) -> bool:
-        return isinstance(model, DualEncoder)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         model = super().complete_model(model, prepared)
@@ -110,12 +109,6 @@ class Match(PairTask):
             vectors.append((nn.functional.normalize(text.float(), dim=-1), nn.functional.normalize(picture.float(), dim=-1)))
         texts, pictures = zip(*vectors, strict=True)
         return torch.cat(texts), torch.cat(pictures)
-
-    def example_command(self, run: str, text: str, second: str = "") -> str:
-        return f"glasshouse prompt {run}"
-
-    def truncated(self, shard: Shard) -> int:
-        return self.inputs.truncated(shard)
 
 
 def check_size(model: ModelSpec, size: int) -> None:

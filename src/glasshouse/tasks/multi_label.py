@@ -11,21 +11,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.data.batches import Seed
-from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics import label_counts
 from glasshouse.metrics.label_counts import LabelCounts
 from glasshouse.metrics.metric import EXACT, EXAMPLES, F1, MACRO_F1, MEAN_LOSS, MICRO_F1, Metrics
-from glasshouse.models.heads.classifier import ClassifierHead
-from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
 from glasshouse.tasks.classify import sorted_probabilities
-from glasshouse.tasks.text_inputs import TextInputs, arguments
-from glasshouse.tasks.whole_text_task import LabelTask, Prediction
-from glasshouse.tasks.wide_fit import WideFit
+from glasshouse.tasks.text_inputs import TextInputs
+from glasshouse.tasks.whole_text_task import ClassifierTask, Prediction
 
 # A class is predicted if its probability is above this.
 THRESHOLD = 0.5
@@ -45,7 +40,7 @@ class LabelSetScores:
         return label_counts.of_sets(self.truth, self.predicted, self.labels)
 
 
-class MultiLabel(LabelTask):
+class MultiLabel(ClassifierTask):
     """Binary cross-entropy of each class. The best checkpoint has the highest micro F1."""
 
     metrics = Metrics(
@@ -62,8 +57,7 @@ class MultiLabel(LabelTask):
     criterion = "micro_f1"
     quality = QualityCurves(MICRO_F1.title, {"validation": "validation.micro_f1"})
     report_sections = ("labels", "words")
-    head = "classifier"
-    heads = (ClassifierHead,)
+    exclusive = False
     needs = "classes; choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier"
     few_labels = "add rows of others, joined by | in a row that has several: a|b"
     columns = ("labels",)
@@ -81,19 +75,10 @@ class MultiLabel(LabelTask):
             )
         return super().draft_model(model)
 
-    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        model = super().complete_model(model, prepared)
-        if settings_of(ClassifierHead, model.head.own).wide:
-            self.wide = WideFit(self.inputs, prepared, self.truth, exclusive=False)
-        return model
-
-    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        labels = torch.from_numpy(self.truth(shard, examples)).float()
-        batch = {**self.inputs.batch(shard, examples), "labels": labels}
-        return batch if self.wide is None else self.wide.add_logits(batch, shard, examples)
+    def label_tensors(self, shard: Shard, examples: np.ndarray) -> Batch:
+        return {"labels": torch.from_numpy(self.truth(shard, examples)).float()}
 
     def truth(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
-        """Whether each class applies to each of some examples (N, C)."""
         truth_NC = np.zeros((len(examples), len(self.labels)), bool)
         truth_NC[shard.label_sets.of(examples)] = True
         return truth_NC
@@ -109,10 +94,7 @@ class MultiLabel(LabelTask):
         return torch.full((len(batches["labels"]),), batches["labels"][0].numel())
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
-        logits = model(batch["tokens"], **arguments(batch))
-        if "wide_logits" in batch:
-            logits = logits + batch["wide_logits"]
-        return F.binary_cross_entropy_with_logits(logits.float(), batch["labels"], reduction="sum")
+        return F.binary_cross_entropy_with_logits(self.logits(model, batch), batch["labels"], reduction="sum")
 
     def largest_batch(self, rows: int) -> Batch:
         return {**self.inputs.largest_batch(rows), "labels": torch.zeros(rows, len(self.labels))}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.batch_stages import LARGEST_DIVISOR
 from glasshouse.data.batches import Seed
@@ -33,7 +33,7 @@ from glasshouse.metrics.metric import (
     per_token,
     perplexity,
 )
-from glasshouse.models.encoder_decoder import EncoderDecoder
+from glasshouse.models.base import Model, TextModel
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
@@ -111,6 +111,7 @@ class NextToken(WindowTask):
     )
     fused_loss = True
     extra = 1
+    use = "sample {run}"
     heads = (NextTokenHead,)
     needs = (
         "the next token; choose model.kind=decoder or recurrent (or encoder with model.causal=true) and "
@@ -157,13 +158,9 @@ class NextToken(WindowTask):
         settings = read_settings(NextToken.Settings, spec.training.own)
         return cls(spec.data.context, settings.label_smoothing, settings.window_warmup > 0)
 
-    def accepts(self, model: nn.Module) -> bool:
-        return super().accepts(model) and not isinstance(model, EncoderDecoder)
-
-    def check_model(self, model: nn.Module, kind: str) -> None:
+    def check_model(self, model: Model, kind: str) -> None:
         super().check_model(model, kind)
-        assert isinstance(model.head, NextTokenHead)
-        if (count := len(model.head.future)) >= self.shortest_window:
+        if (count := model.head.future_tokens) >= self.shortest_window:
             raise SpecError(
                 f"is too many for windows of {self.shortest_window} of the data.context={self.context} tokens; such a "
                 "window has no such token, so choose fewer of them",
@@ -177,9 +174,6 @@ class NextToken(WindowTask):
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         return torch.full((len(batches["targets"]),), batches["targets"][0].numel())
-
-    def prediction_count(self, batch: Batch) -> int:
-        return batch["targets"].numel()
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         if getattr(model, "training", False) and len(getattr(getattr(model, "head", None), "future", ())):
@@ -226,11 +220,11 @@ class NextToken(WindowTask):
         return read_settings(NextToken.EvaluationSettings, settings.own).stride or max(self.context // 2, 1)
 
     def example_command(self, run: str, text: str, second: str = "") -> str:
-        return f"glasshouse sample {run}" + (f" --prompt {text}" if text else "")
+        return super().example_command(run, text) + (f" --prompt {text}" if text else "")
 
     def token_losses(
         self,
-        model: nn.Module,
+        model: Model,
         tokens: np.ndarray,
         separators: frozenset[int],
         stride: int,
@@ -261,9 +255,9 @@ class NextToken(WindowTask):
                 scored_here = torch.arange(length) >= first[:, None]
                 for separator in separators:
                     scored_here &= targets != separator
-                if device.type == "cpu" and hasattr(model, "features"):
+                if device.type == "cpu" and isinstance(model, TextModel):
                     # The head takes most of the time of a small model with a large vocabulary.
-                    logits = model.project(model.features(inputs)[scored_here])  # type: ignore[operator]
+                    logits = model.project(model.features(inputs)[scored_here])
                     window_losses = F.cross_entropy(logits.float(), targets[scored_here], reduction="none")
                 else:
                     # Fixed shapes, which a CUDA graph needs.

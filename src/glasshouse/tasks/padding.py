@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from glasshouse.data.shards import Shard
-from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Spec
 from glasshouse.specs.spec_fields import setting
 
 
@@ -24,16 +22,6 @@ class GroupByLength:
         "put texts of similar length into a batch, which needs less padding; the order still follows from the seed",
         rare=True,
     )
-
-    @staticmethod
-    def check(spec: Spec) -> None:
-        if spec.training.batch_warmup and spec.training.own.get("group_by_length"):
-            raise SpecError(
-                f"needs batches of one size, but training.batch_warmup={spec.training.batch_warmup:g} changes it; choose "
-                "one of them",
-                "training.group_by_length",
-                True,
-            )
 
 
 class Rows(NamedTuple):

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.shards import Shard
@@ -30,11 +30,12 @@ from glasshouse.metrics.metric import (
     WORDS,
     Metrics,
 )
+from glasshouse.models.base import Model
 from glasshouse.models.heads.tagger import TaggerHead
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Spec
-from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Scoring, shares_of_ratio, targets_per_batch
+from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Scoring, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
 from glasshouse.tasks.padding import GroupByLength
 from glasshouse.tasks.text_inputs import TextInputs, arguments
@@ -116,7 +117,6 @@ class Tag(LabelTask):
 
     @classmethod
     def check_spec(cls, spec: Spec) -> None:
-        GroupByLength.check(spec)
         if spec.data.second:
             raise SpecError(
                 "makes pairs of texts, and task='tag' reads single texts; remove data.second",
@@ -152,9 +152,6 @@ class Tag(LabelTask):
         within = (first_tokens >= 0) & (first_tokens < self.inputs.max_length)
         return rows[within], first_tokens[within] + len(self.inputs.prefix_and_suffix[0]), tags[within]
 
-    def predictions_per_batch(self, batches: Batch) -> Tensor:
-        return targets_per_batch(batches)
-
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["tokens"], **arguments(batch))
         return cross_entropy_sum(logits.flatten(0, 1), batch["targets"].flatten())
@@ -184,7 +181,7 @@ class Tag(LabelTask):
         }
 
     def predict(
-        self, model: nn.Module, tokenizer: Tokenizer, texts: Sequence[str], second: Sequence[str] | None, batch: int
+        self, model: Model, tokenizer: Tokenizer, texts: Sequence[str], second: Sequence[str] | None, batch: int
     ) -> list[Prediction]:
         """{"words", "tags", "probabilities"} for each text. A word beyond the context has neither tag nor probability."""
         encoder, before, predictions = WordEncoder(tokenizer), len(self.inputs.prefix_and_suffix[0]), []

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
-from glasshouse.models.encoder_decoder import EncoderDecoder
+from glasshouse.models.base import Model
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
@@ -39,6 +39,7 @@ class Translate(WrittenTextTask):
     columns = ("target",)
     specials = (TRANSLATE,)
     needs_text = True
+    use = "translate {run} {text}"
 
     @dataclass(frozen=True)
     class Settings(LabelSmoothing):
@@ -82,8 +83,8 @@ class Translate(WrittenTextTask):
         """Whether an evaluation translates each word of a text by itself."""
         return read_settings(Translate.EvaluationSettings, settings.own).word_by_word
 
-    def accepts(self, model: nn.Module) -> bool:
-        return super().accepts(model) and (isinstance(model, EncoderDecoder) or hasattr(model, "empty_cache"))
+    def accepts(self, model: Model) -> bool:
+        return isinstance(model.head, self.heads) and (model.reads == "source" or model.keeps_cache)
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if self.decoder_only and TRANSLATE not in tokenizer.specials:
@@ -170,13 +171,8 @@ class Translate(WrittenTextTask):
     def references(self, shard: Shard) -> list[str]:
         return shard.target.originals
 
-    def search_batch(
-        self, model: nn.Module, shard: Shard, examples: np.ndarray, options: BeamOptions
-    ) -> list[list[Hypothesis]]:
+    def search_batch(self, model: Model, shard: Shard, examples: np.ndarray, options: BeamOptions) -> list[list[Hypothesis]]:
         return self.search(model, shard.texts(examples), options)
-
-    def example_command(self, run: str, text: str, second: str = "") -> str:
-        return f"glasshouse translate {run} {text}"
 
     def search(self, model: Any, sources: list[list[int]], options: BeamOptions) -> list[list[Hypothesis]]:
         """The best translations of each source, best first. A source is a list of tokens."""

@@ -7,14 +7,18 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
+from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
+from glasshouse.models.base import Model
+from glasshouse.models.heads.classifier import ClassifierHead
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import HeadSpec, ModelSpec
 from glasshouse.tasks import padding
-from glasshouse.tasks.base import Batch, Scoring, Task, one_prediction_each
+from glasshouse.tasks.base import Batch, Forward, Scoring, Task
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.wide_fit import WideFit
 from glasshouse.tokenizers import Tokenizer
@@ -27,6 +31,7 @@ class WholeTextTask(Task):
     """Every document of a split is an example, and the model reads it in one piece."""
 
     needs_text = True
+    use = "classify {run} {text}"
     # The standard deviation of the training numbers of a regression.
     deviation: float | None = None
 
@@ -48,11 +53,10 @@ class WholeTextTask(Task):
         self.labels = labels
         self.inputs.set_tokenizer(tokenizer)
 
-    def initialise(self, model: nn.Module) -> None:
+    def initialise(self, model: Model) -> None:
         """Set the wide part of a classifier, if it has one."""
-        wide = getattr(model.head, "wide", None)
-        if self.wide is not None and wide is not None:
-            self.wide.set(wide)
+        if self.wide is not None and model.head.wide is not None:
+            self.wide.set(model.head.wide)
 
     def notes(self) -> tuple[str, ...]:
         return () if self.wide is None else (self.wide.note(),)
@@ -73,9 +77,6 @@ class WholeTextTask(Task):
     def truncated(self, shard: Shard) -> int:
         return self.inputs.truncated(shard)
 
-    def predictions_per_batch(self, batches: Batch) -> Tensor:
-        return one_prediction_each(batches)
-
     def score_texts(self, scoring: Scoring, examples: np.ndarray) -> dict[str, np.ndarray]:
         """The arrays of `score_batch`, with a row for each of these examples."""
         rows = []
@@ -90,7 +91,7 @@ class WholeTextTask(Task):
         """Named arrays of the scores of some examples, from the model's output for them in float32."""
 
     def predict(
-        self, model: nn.Module, tokenizer: Tokenizer, texts: Sequence[str], second: Sequence[str] | None, batch: int
+        self, model: Model, tokenizer: Tokenizer, texts: Sequence[str], second: Sequence[str] | None, batch: int
     ) -> list[Prediction]:
         """For each text, or pair of texts, what the model predicts, under names that fit the task."""
         encoded = [tokenizer.encode_batch(given, specials=False) for given in (texts, second) if given is not None]
@@ -100,7 +101,7 @@ class WholeTextTask(Task):
             predictions += self.describe(self.output_of(model, *rows))
         return predictions
 
-    def output_of(self, model: nn.Module, *texts: list[list[int]]) -> Tensor:
+    def output_of(self, model: Model, *texts: list[list[int]]) -> Tensor:
         """The model's output in float32 for the tokens of some texts, or pairs of texts."""
         device = next(model.parameters()).device
         inputs = {name: tensor.to(device) for name, tensor in self.inputs.batch_of(*texts).items()}
@@ -126,7 +127,7 @@ class WholeTextTask(Task):
         """The predictions of a batch, from the model's output."""
 
     def example_command(self, run: str, text: str, second: str = "") -> str:
-        return f"glasshouse classify {run} {text}" + (f" --second {second}" if self.inputs.paired else "")
+        return super().example_command(run, text) + (f" --second {second}" if self.inputs.paired else "")
 
 
 class LabelTask(WholeTextTask):
@@ -160,3 +161,43 @@ class LabelTask(WholeTextTask):
 
     def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * len(self.labels)
+
+
+class ClassifierTask(LabelTask):
+    """A task of a classifier. Either exactly one class applies to each text, or any number of them do."""
+
+    head = "classifier"
+    heads = (ClassifierHead,)
+    exclusive: ClassVar[bool] = True
+    # The weights of the classes in the training loss, if they differ.
+    weights: Tensor | None = None
+
+    @abstractmethod
+    def truth(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
+        """Whether each class applies to each of some examples (N, C)."""
+
+    @abstractmethod
+    def label_tensors(self, shard: Shard, examples: np.ndarray) -> Batch:
+        """The labels of a batch, with what else its loss needs."""
+
+    def read_training_data(self, head: ClassifierHead.Settings, prepared: PreparedData) -> None:
+        """Count what the loss and the head need to know of the training texts."""
+        return
+
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+        model = super().complete_model(model, prepared)
+        head = settings_of(ClassifierHead, model.head.own)
+        self.read_training_data(head, prepared)
+        if head.wide:
+            weights_C = None if self.weights is None else self.weights.numpy()
+            self.wide = WideFit(self.inputs, prepared, self.truth, self.exclusive, weights_C)
+        return model
+
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        batch = {**self.inputs.batch(shard, examples), **self.label_tensors(shard, examples)}
+        return batch if self.wide is None else self.wide.add_logits(batch, shard, examples)
+
+    def logits(self, model: Forward, batch: Batch) -> Tensor:
+        """The logits (N, C) in training, in float32: those of the network plus those of a wide part."""
+        logits = model(batch["tokens"], **arguments(batch))
+        return (logits + batch["wide_logits"] if "wide_logits" in batch else logits).float()

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis
 from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics, per_token
 from glasshouse.metrics.translation import BLEU, CHRF, EXACT, TRANSLATED, WrittenTexts
+from glasshouse.models.base import Model
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec
@@ -155,7 +156,7 @@ class WrittenTextTask(Task):
         own = read_settings(WrittenTextTask.EvaluationSettings, settings.own)
         return BeamOptions(own.beams, own.length_penalty, self.max_length)
 
-    def written(self, model: nn.Module, shard: Shard, examples: np.ndarray, settings: EvaluationSpec) -> list[str]:
+    def written(self, model: Model, shard: Shard, examples: np.ndarray, settings: EvaluationSpec) -> list[str]:
         """The texts that an evaluation writes for these examples."""
         with evaluation_mode(model):
             return self.write(Scoring(model, shard, settings, True, no_progress, model), examples)
@@ -173,9 +174,7 @@ class WrittenTextTask(Task):
         return examples
 
     @abstractmethod
-    def search_batch(
-        self, model: nn.Module, shard: Shard, examples: np.ndarray, options: BeamOptions
-    ) -> list[list[Hypothesis]]:
+    def search_batch(self, model: Model, shard: Shard, examples: np.ndarray, options: BeamOptions) -> list[list[Hypothesis]]:
         """The best texts for each of some examples, best first."""
 
     @abstractmethod

@@ -11,11 +11,10 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from glasshouse.parts.block import Block
-from glasshouse.parts.cross_block import CrossBlock
 
 
-def blocks(model: nn.Module) -> list[nn.Module]:
-    return [module for module in model.modules() if isinstance(module, Block | CrossBlock)]
+def blocks(model: nn.Module) -> list[Block]:
+    return [module for module in model.modules() if isinstance(module, Block)]
 
 
 def attach(model: nn.Module) -> None:

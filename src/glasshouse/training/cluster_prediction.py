@@ -104,7 +104,7 @@ def make(
     training, job = spec.training, _job_without_data(spec)
     model = _meta_model(job)
     weights = _weights_of(model)
-    forward = model.flops(spec.data.context)  # type: ignore[operator]
+    forward = model.flops(spec.data.context)
     compute = _compute_times(spec, forward * training.batch // gpus, weights, hardware, step_seconds)
     links = Links(
         nodes,
@@ -220,7 +220,7 @@ def _job_without_data(spec: Spec) -> Job:
     return Job(spec, prepared, task, max(spec.training.steps, 1), torch.device("cuda"))
 
 
-def _meta_model(job: Job) -> nn.Module:
+def _meta_model(job: Job) -> models.Model:
     """The model of a job, without memory for its weights. Frozen parameters are marked."""
     with torch.device("meta"):
         model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)

@@ -87,7 +87,7 @@ def make(job: Job, even_if_too_large: bool = False) -> Plan:
     if too_large and not even_if_too_large:
         raise too_large
     model, choice = job.model_without_weights(), compute_choice.choose(job)
-    forward = model.flops(job.spec.data.context)  # type: ignore[operator]
+    forward = model.flops(job.spec.data.context)
     # Batches are padded to their longest text, which may be much shorter than the context.
     training = job.step_flops() * job.steps
     rounds = -(-job.steps // job.spec.evaluation.every)
@@ -266,7 +266,7 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
     if job.task.fused_loss and linear_cross_entropy.supports(model, number_format, job.device):
         # The gradient takes the place of the logits (two bytes each in bfloat16), or neither is stored.
         predictions = linear_cross_entropy.LEAST_TILE_ROWS if of_replica else job.task.batch_tokens(rows)
-        if not linear_cross_entropy.stores_logits(model.head.width, predictions):  # type: ignore[union-attr, arg-type]
+        if not linear_cross_entropy.stores_logits(model.head.width, predictions):
             activations -= logits // 2
         # Gradients in 8 bits have a place of their own.
         logits = logits // 4 if spec.training.fp8_products else 0
@@ -289,7 +289,7 @@ def _is_small(job: Job, rows: int) -> bool:
     if job.device.type != "cpu":
         return False
     model = job.model_without_weights()
-    flops = model.flops(job.spec.data.context) * rows  # type: ignore[operator]
+    flops = model.flops(job.spec.data.context) * rows
     numbers = parameter_counts.parameters(model) + job.task.batch_tokens(rows) * job.spec.model.width
     return bool(flops <= SMALL_FLOPS and numbers <= SMALL_NUMBERS)
 

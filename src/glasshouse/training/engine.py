@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from glasshouse.data import batch_stages, batches
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
+from glasshouse.models.base import Model
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs import catalogue
 from glasshouse.specs.spec import Spec
@@ -101,7 +102,7 @@ class Engine(TrainableModel):
         spec: Spec,
         steps: int,
         task: Task,
-        model: nn.Module,
+        model: Model,
         train: Shard,
         device: torch.device,
         parallelism: Parallelism | None = None,

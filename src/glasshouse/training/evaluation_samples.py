@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 
 import torch
-from torch import nn
 
 from glasshouse.generation import text_stream
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import Completion
+from glasshouse.models.base import Model
 from glasshouse.records import sample_log
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.records.run_folder import RunFolder
@@ -36,7 +36,7 @@ class EvaluationSamples:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.possible = job.spec.task == "next-token"
-        self._copy: nn.Module | None = None
+        self._copy: Model | None = None
         self._seconds = 0.0
 
     def is_due(self, training_seconds: float) -> bool:
@@ -64,7 +64,7 @@ class EvaluationSamples:
         settings, tokenizer = self.job.spec.evaluation, self.job.prepared.tokenizer
         prompts, count = settings.prompts[:MOST_PROMPTS] or ("",), min(settings.sample_tokens, MOST_TOKENS)
         made = [Completion(prompt, text_stream.encode_prompt(tokenizer, prompt)) for prompt in prompts]
-        cached = hasattr(self._copy, "empty_cache")
+        cached = self._copy.keeps_cache
         for _ in text_stream.stream(self._copy, tokenizer, made, SAMPLING, count, self.job.spec.data.context, cached=cached):
             pass
         return made

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
 
 from glasshouse import models
 from glasshouse.data import batch_stages, prepared_data, prepared_folder
@@ -66,7 +65,7 @@ def check_parts(spec: Spec, device: torch.device | None = None) -> Task:
     model = models.check(task.draft_model(spec.model), spec.data.context)
     task.check_model(model, spec.model.kind)
     tied_output.check(model, spec.training)
-    if spec.task != "next-token" and (count := len(getattr(getattr(model, "head", None), "future", ()))):
+    if spec.task != "next-token" and (count := model.head.future_tokens):
         raise SpecError(
             f"is trained by task='next-token' only, not by task={spec.task!r}; remove it", "model.head.future_tokens", count
         )
@@ -208,15 +207,11 @@ class Job:
     def step_flops(self) -> int:
         """FLOPs of the matrix products of a training step, for the mean length of its sequences, on average over all."""
         model, length = self.model_without_weights(), self.mean_length()
-        head = getattr(model, "head", None)
-
-        def forward(tokens: int) -> int:
-            future = head.future_flops(tokens) if hasattr(head, "future_flops") else 0  # type: ignore[union-attr]
-            return int(model.flops(tokens)) + future  # type: ignore[operator]
-
-        total = sum(
-            stage.steps * stage.batch * stage.pieces * forward(round(length / stage.pieces)) for stage in self.stages
-        )
+        total = 0
+        for stage in self.stages:
+            tokens = round(length / stage.pieces)
+            flops = model.flops(tokens) + model.head.future_flops(tokens)
+            total += stage.steps * stage.batch * stage.pieces * flops
         return parameter_counts.training_flops(total) // self.steps
 
     def engine(self, precision: str | None = None, parallelism: Parallelism | None = None) -> Engine:
@@ -225,7 +220,7 @@ class Job:
         train = self.prepared.splits["train"]
         return Engine(spec, self.steps, self.task, self.model(), train, self.device, parallelism)
 
-    def model(self) -> nn.Module:
+    def model(self) -> models.Model:
         """A new model with the initial weights, on the CPU; a warm start and LoRA adapters are included."""
         model = self._initial_model()
         if self.start is not None:
@@ -237,11 +232,11 @@ class Job:
             activation_checkpointing.attach(model)
         return model
 
-    def _initial_model(self) -> nn.Module:
+    def _initial_model(self) -> models.Model:
         spec = self.spec
         return models.build(spec.model, self.prepared.tokenizer.vocabulary, spec.data.context, spec.training.seed)
 
-    def model_without_weights(self) -> nn.Module:
+    def model_without_weights(self) -> models.Model:
         """The model without memory for its weights, to count its parameters and FLOPs."""
         with models.without_weights():
             return models.assemble(self.spec.model, self.prepared.tokenizer.vocabulary, self.spec.data.context)

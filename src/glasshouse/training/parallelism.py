@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from glasshouse.parts.cross_block import CrossBlock
 from glasshouse.tasks.base import Batch
 from glasshouse.training import process_group
 from glasshouse.training.activation_checkpointing import blocks
@@ -125,9 +124,9 @@ class ShardedWeights(_SeveralProcesses):
         from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
         policy = MixedPrecisionPolicy(param_dtype=self.dtype, reduce_dtype=self.dtype)
-        sharded = [fully_shard(block, mp_policy=policy) for block in blocks(model)]
+        sharded = [(fully_shard(block, mp_policy=policy), block.cross_attention) for block in blocks(model)]
         # Translation computes the keys and values of the source outside the forward pass of these blocks.
-        self.cross_blocks = [block for block in sharded if isinstance(block, CrossBlock)]
+        self.cross_blocks = [block for block, cross_attention in sharded if cross_attention is not None]
         root = LossModule(model, loss_sum)
         self.root = fully_shard(root, mp_policy=policy)
         return lambda _, batch: root(batch)

@@ -22,6 +22,7 @@ from torch.func import functional_call, vmap
 from glasshouse.data import batch_stages, batches
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
+from glasshouse.models.base import Model
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.recurrence import Cell
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
@@ -239,7 +240,7 @@ class Replicas:
         """For each replica, the first step that was not finite, or -1. Waits for the device."""
         return [int(step) for step in self.first_nonfinite_R.tolist()]
 
-    def copy_to_scratch(self, replica: int, tensors: Tensors) -> nn.Module:
+    def copy_to_scratch(self, replica: int, tensors: Tensors) -> Model:
         """Copy one replica's slice of stacked tensors to the scratch model; returns the scratch model."""
         with torch.no_grad():
             for name, tensor in self._scratch_tensors().items():
@@ -265,10 +266,10 @@ class Replica(TrainableModel):
         self.evaluation_weights: Tensors | None = None
 
     @contextmanager
-    def evaluated_model(self) -> Iterator[nn.Module]:
+    def evaluated_model(self) -> Iterator[Model]:
         yield self._evaluated_model()
 
-    def _evaluated_model(self) -> nn.Module:
+    def _evaluated_model(self) -> Model:
         """The scratch model with this replica's weights: the averaged ones, or those that `use_weights` has set."""
         replicas = self.replicas
         if self.evaluation_weights is None:

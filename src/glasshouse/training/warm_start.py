@@ -70,7 +70,7 @@ def merged_weights(run: RunFolder) -> Tensors:
     return dict(load_model(run, spec, saved.weights, f"the checkpoint of step {saved.step}").state_dict())
 
 
-def load_model(run: RunFolder, spec: Spec, tensors: Tensors, where: str) -> nn.Module:
+def load_model(run: RunFolder, spec: Spec, tensors: Tensors, where: str) -> models.Model:
     """The model of a run with these weights; LoRA adapters are merged."""
     vocabulary = int(run.facts().get("vocabulary", 0)) or tokenizers.load(run.tokenizer_file).vocabulary
     model = models.build(spec.model, vocabulary, spec.data.context)

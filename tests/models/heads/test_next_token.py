@@ -5,6 +5,7 @@ import copy
 import torch
 
 from glasshouse import models
+from glasshouse.models.heads.base import HeadSizes
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.int8_weights import can_have_int8_weights, with_int8_weights
 from glasshouse.specs.spec_files import model_spec
@@ -28,7 +29,7 @@ def test_capped_logits_are_the_tanh_of_the_logits():
 
 
 def test_small_logits_are_almost_unchanged():
-    head = NextTokenHead(4, 5, softcap=30.0)
+    head = NextTokenHead(HeadSizes(4, 5), NextTokenHead.Settings(softcap=30.0))
     logits = 0.1 * torch.randn(3, 5)
     torch.testing.assert_close(head.capped(logits), logits, rtol=1e-3, atol=1e-5)
 

@@ -3,9 +3,7 @@
 
 def project(attention, x):
     """Queries, keys and values (B, H, T, E) of a sequence."""
-    return [
-        attention._split_heads(projected) for projected in attention.projection(x).split(attention._projection_sizes, -1)
-    ]
+    return [attention._split_heads(projected) for projected in attention.projection(x).split(attention.projection_sizes, -1)]
 
 
 def output(attention, mixed):

@@ -1,9 +1,11 @@
-"""The size of fixed positional codes: it follows the embeddings, and it belongs to trained weights."""
+"""Fixed positional codes as published. Their size follows the embeddings, and belongs to trained weights."""
+
+import math
 
 import pytest
 import torch
 
-from glasshouse import models
+from glasshouse import models, parts
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.training import warm_start
 from tests.parts.battery import use_reference
@@ -60,3 +62,15 @@ def test_replicas_with_different_initialisations_keep_their_own_codes():
     together = torch.func.vmap(lambda w, b: torch.func.functional_call(copies[0], (w, b), (x,)))(weights, buffers)
     for index, copy in enumerate(copies):
         torch.testing.assert_close(together[index], copy(x), rtol=1e-4, atol=1e-5)
+
+
+def test_one_hot_adds_a_one_at_its_position():
+    embedded = parts.OneHot(context=4, width=6).embed(torch.zeros(1, 3, 6), torch.arange(3))[0]
+    assert torch.equal(embedded, torch.eye(6)[:3])
+
+
+def test_sinusoids_are_as_published():
+    sinusoidal = parts.Sinusoidal(width=6)
+    embedded = sinusoidal.embed(torch.zeros(1, 4, 6), torch.arange(4))[0]
+    assert torch.allclose(embedded[3, 1], torch.tensor(math.sin(3 / 10000 ** (2 / 6))))
+    assert torch.allclose(embedded[3, 4], torch.tensor(math.cos(3 / 10000 ** (2 / 6))))

@@ -1,10 +1,12 @@
-"""Relative position bias: it depends on the distance alone, and can turn attention into a convolution."""
+"""Relative position biases depend on the distance alone, and can make attention a convolution; buckets are those of T5."""
 
 import math
 
+import pytest
 import torch
 
 from glasshouse import parts
+from tests import needs
 
 
 def test_a_relative_bias_depends_on_distance_and_ends_at_the_furthest():
@@ -29,3 +31,12 @@ def test_relative_attention_can_be_a_convolution():
     x = torch.randn(1, 9, 1)
     y = attention(x, parts.Everything(), torch.arange(9))
     torch.testing.assert_close(y[:, 1:-1], 2 * x[:, :-2] + x[:, 2:], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_buckets_are_those_of_t5(causal):
+    t5 = needs.package("transformers.models.t5.modeling_t5")
+    distance = torch.arange(-300, 301)
+    ours = parts.BucketedBias(heads=2, causal=causal).bucket(distance)
+    theirs = t5.T5Attention._relative_position_bucket(-distance, bidirectional=not causal)
+    assert torch.equal(ours, theirs)

@@ -3,18 +3,18 @@
 Axes: B batch, H heads, Q queries, K keys, E head width.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.dot_product import DotProductAttention
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
-from glasshouse.specs.declared import NoSettings
 
 
-class CosineAttention(Attention):
+class CosineAttention(DotProductAttention):
     """concat over heads of softmax_j(tau_h cos(q_i, k_j)) V_h, times W_O: how long queries and keys are plays no part.
 
     tau_h = sqrt(E) g_h, with a learned g_h for each head that starts at 1: there the scores are those of a dot product
@@ -23,21 +23,11 @@ class CosineAttention(Attention):
     queries and keys before they are made units.
     """
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        position: Position | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
-        head_width: int = 0,
-    ) -> None:
-        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
-        self.gain = nn.Parameter(torch.ones(heads))
+    mixes_by_dot_product = False  # it changes queries and keys first
 
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "CosineAttention":
-        return cls(sizes.width, sizes.heads, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
+    def __init__(self, width: int, heads: int, position: Position | None = None, **options: Any) -> None:
+        super().__init__(width, heads, position, **options)
+        self.gain = nn.Parameter(torch.ones(heads))
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor

@@ -18,9 +18,9 @@ from torch.utils._pytree import tree_leaves
 
 from glasshouse.claims.claim import Bench, Series
 from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.dot_product import MultiHeadAttention
 from glasshouse.parts.attention.linformer import LinformerAttention
 from glasshouse.parts.attention.local_window import LocalAttention
-from glasshouse.parts.attention.multi_head import MultiHeadAttention
 from glasshouse.parts.attention.performer import PerformerAttention
 from glasshouse.records import progress_bar
 from glasshouse.training import devices

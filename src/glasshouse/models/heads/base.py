@@ -5,39 +5,45 @@ Axes: B batch, T time, D width, V vocabulary.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.specs.errors import SpecError
+from glasshouse.models.heads.wide_part import WidePart
 
 
 @dataclass(frozen=True)
 class HeadSizes:
-    """The argument of `Head.build` that is common to all heads. `tied` means that the output weights are the embedding's."""
+    """Sizes of a model. `tied` means that the output weights are the embedding's."""
 
     width: int
     vocabulary: int
-    tied: bool
-    dropout: float
-    epsilon: float
+    tied: bool = True
+    dropout: float = 0.0
+    epsilon: float = 1e-5
 
 
 class Head(nn.Module, ABC):
-    """From features (B, T, D), the last hidden states, to an output."""
+    """From features (B, T, D), the last hidden states, to an output.
+
+    `forward` receives the features, the token embedding (V, D), whose weights a tied head uses, and the lengths (B) of the
+    texts. A head is built with the sizes of its model and, if the class declares `Settings`, with an instance of it.
+    """
 
     # What the head predicts. "next": the next token; the features must not depend on it. "own": the token at each position;
     # the features should depend on both sides. "whole": one output for the whole sequence. "pairs": scores of pairs.
     predicts: ClassVar[Literal["next", "own", "whole", "pairs"]] = "whole"
+    # How the vectors of the tokens are pooled to one; for heads that do not pool, how others should.
+    pooling: str = "mean"
+    width: int
+    # Tokens after the next that it also predicts in training.
+    future_tokens: int = 0
 
-    @classmethod
-    @abstractmethod
-    def build(cls, sizes: HeadSizes, settings: Any) -> "Head":
-        """Build the head with these sizes. `settings` is an instance of the class's `Settings`, if it declares one."""
-
-    @abstractmethod
-    def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        """The output for these features. `embedding_VD` is the token embedding, whose weights a tied head uses."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide: WidePart | None = None
 
     def add_token_evidence(self, output: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         """The output plus evidence that comes from the input tokens directly. Most heads have none."""
@@ -47,19 +53,40 @@ class Head(nn.Module, ABC):
         """What each token adds to the output directly (B, T, outputs), if the head can divide it between the tokens."""
         return None
 
-    def check(self, width: int, vocabulary: int) -> None:
-        """Raise SpecError if the head was built for a model of other sizes."""
-        sizes = {
-            "width": (getattr(self, "width", width), width),
-            "vocabulary": (getattr(self, "vocabulary", vocabulary), vocabulary),
-        }
-        for name, (head_size, model_size) in sizes.items():
-            if head_size != model_size:
-                raise SpecError(
-                    f"{type(self).__name__} was built for a {name} of {head_size}, but the model has {model_size}; "
-                    f"build the head with {name}={model_size}"
-                )
-
     @abstractmethod
     def flops(self, tokens: int) -> int:
         """FLOPs of the matrix products in the forward pass of one sequence."""
+
+    def future_flops(self, tokens: int) -> int:
+        """The same for the tokens after the next, which only training predicts."""
+        return 0
+
+
+class AnswerHead(Head):
+    """W dropout(norm(relu(A x + a))) + b, or W dropout(x) + b without a hidden layer."""
+
+    def __init__(
+        self, sizes: HeadSizes, hidden: int, outputs: int, norm: nn.Module | None = None, bias: bool = True
+    ) -> None:
+        super().__init__()
+        self.width, self.hidden_width = sizes.width, hidden
+        self.hidden = nn.Linear(sizes.width, hidden) if hidden else None
+        self.norm = norm
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.answer = nn.Linear(hidden or sizes.width, outputs, bias=bias)
+
+    def answers(self, x: Tensor) -> Tensor:
+        if self.hidden is not None:
+            x = F.relu(self.hidden(x))
+            x = x if self.norm is None else self.norm(x)
+        return self.answer(self.dropout(x))
+
+    def flops(self, tokens: int) -> int:
+        return 2 * (self.width * self.hidden_width + self.answer.weight.numel())
+
+
+def output_weight(sizes: HeadSizes) -> nn.Parameter | None:
+    """A new output matrix (V, D) of a head that predicts tokens; None if it uses the embedding."""
+    if sizes.tied:
+        return None
+    return nn.Parameter(nn.init.normal_(torch.empty(sizes.vocabulary, sizes.width), std=sizes.width**-0.5))

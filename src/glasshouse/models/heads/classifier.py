@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from glasshouse.models.heads.base import Head, HeadSizes
+from glasshouse.models.heads.base import AnswerHead, HeadSizes
 from glasshouse.models.heads.pooling import POOLINGS, pool
 from glasshouse.models.heads.wide_part import WidePart
 from glasshouse.parts.sizes import Sizes
@@ -23,7 +23,7 @@ MAX_WIDE_WEIGHTS = 2**22
 MAX_BUCKETS = 131_072
 
 
-class ClassifierHead(Head):
+class ClassifierHead(AnswerHead):
     """W dropout(norm(relu(A pool(x) + a))) + b, or W dropout(pool(x)) + b without a hidden layer.
 
     With `naive_bayes` = w, evaluation adds w (log p(class) + sum of log p(token | class)) to the logits. The probabilities
@@ -65,65 +65,28 @@ class ClassifierHead(Head):
     prior_C: Tensor
     evidence_VC: Tensor
 
-    def __init__(
-        self,
-        width: int,
-        classes: int,
-        pooling: str = "mean",
-        hidden: int = 0,
-        norm: nn.Module | None = None,
-        dropout: float = 0.0,
-        naive_bayes: float = 0.0,
-        vocabulary: int = 0,
-        wide: WidePart | None = None,
-        answer_bias: bool = True,
-    ) -> None:
-        super().__init__()
-        self.width, self.hidden_width, self.pooling = width, hidden, pooling
-        self.hidden = nn.Linear(width, hidden) if hidden else None
-        self.norm = norm or nn.Identity()
-        self.dropout = nn.Dropout(dropout)
-        self.answer = nn.Linear(hidden or width, classes, bias=answer_bias)
-        self.wide = wide
-        self.naive_bayes = naive_bayes
-        if naive_bayes:
-            self.vocabulary = vocabulary
-            self.register_buffer("prior_C", torch.zeros(classes))
-            self.register_buffer("evidence_VC", torch.zeros(vocabulary, classes))
-
-    @classmethod
-    def build(cls, sizes: HeadSizes, settings: Settings) -> "ClassifierHead":
-        if settings.classes < 2:
-            raise SpecError("is too few for a classifier; choose 2 or more", "model.head.classes", settings.classes)
-        if settings.norm != "none" and not settings.hidden:
+    def __init__(self, sizes: HeadSizes, settings: Settings) -> None:
+        classes, hidden = settings.classes, settings.hidden
+        if classes < 2:
+            raise SpecError("is too few for a classifier; choose 2 or more", "model.head.classes", classes)
+        if settings.norm != "none" and not hidden:
             raise SpecError(
                 "needs a hidden layer, but model.head.hidden is 0; choose a size above 0", "model.head.norm", settings.norm
             )
-        hidden = Sizes(max(settings.hidden, 1), heads=1, context=1, feed_forward=1, bias=True, epsilon=sizes.epsilon)
-        kind = catalogue.find("norm", settings.norm, "model.head.norm")
-        norm = kind.build(hidden, settings_of(kind, {}))
-        wide = None
+        norm = catalogue.find("norm", settings.norm, "model.head.norm")
+        norm_sizes = Sizes(max(hidden, 1), heads=1, context=1, feed_forward=1, bias=True, epsilon=sizes.epsilon)
+        super().__init__(sizes, hidden, classes, norm.build(norm_sizes, settings_of(norm, {})), settings.answer_bias)
+        self.pooling = settings.pooling
         if settings.wide:
-            buckets = settings.wide_buckets or min(MAX_BUCKETS, max(MAX_WIDE_WEIGHTS // max(settings.classes, 1), 1))
-            wide = WidePart(sizes.vocabulary, settings.classes, settings.wide, settings.wide_bytes, buckets)
-        return cls(
-            sizes.width,
-            settings.classes,
-            settings.pooling,
-            settings.hidden,
-            norm,
-            sizes.dropout,
-            settings.naive_bayes,
-            sizes.vocabulary,
-            wide,
-            settings.answer_bias,
-        )
+            buckets = settings.wide_buckets or min(MAX_BUCKETS, max(MAX_WIDE_WEIGHTS // classes, 1))
+            self.wide = WidePart(sizes.vocabulary, classes, settings.wide, settings.wide_bytes, buckets)
+        self.naive_bayes = settings.naive_bayes
+        if self.naive_bayes:
+            self.register_buffer("prior_C", torch.zeros(classes))
+            self.register_buffer("evidence_VC", torch.zeros(sizes.vocabulary, classes))
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        x = pool(features_BTD, self.pooling, lengths_B)
-        if self.hidden is not None:
-            x = self.norm(F.relu(self.hidden(x)))
-        return self.answer(self.dropout(x))
+        return self.answers(pool(features_BTD, self.pooling, lengths_B))
 
     def add_token_evidence(self, output: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         if self.training:
@@ -146,6 +109,3 @@ class ClassifierHead(Head):
         smoothed_VC = tokens_VC + 1.0
         self.evidence_VC.copy_((smoothed_VC / smoothed_VC.sum(0)).log())
         self.prior_C.copy_((texts_C.clamp(min=1) / texts_C.sum()).log())
-
-    def flops(self, tokens: int) -> int:
-        return 2 * (self.width * self.hidden_width + self.answer.weight.numel())

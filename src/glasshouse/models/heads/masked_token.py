@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.models.heads.base import Head, HeadSizes
+from glasshouse.models.heads.base import Head, HeadSizes, output_weight
 from glasshouse.parts.normalisation import LayerNorm
 from glasshouse.specs.spec_fields import setting
 
@@ -23,17 +23,13 @@ class MaskedTokenHead(Head):
 
     predicts = "own"
 
-    def __init__(self, width: int, vocabulary: int, tied: bool = True, bias: bool = False, epsilon: float = 1e-5) -> None:
+    def __init__(self, sizes: HeadSizes, settings: Settings) -> None:
         super().__init__()
-        self.width, self.vocabulary = width, vocabulary
+        self.width, self.vocabulary = width, vocabulary = sizes.width, sizes.vocabulary
         self.transform = nn.Linear(width, width)
-        self.norm = LayerNorm(width, epsilon=epsilon)
-        self.weight = None if tied else nn.Parameter(nn.init.normal_(torch.empty(vocabulary, width), std=width**-0.5))
-        self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
-
-    @classmethod
-    def build(cls, sizes: HeadSizes, settings: Settings) -> "MaskedTokenHead":
-        return cls(sizes.width, sizes.vocabulary, sizes.tied, settings.bias, sizes.epsilon)
+        self.norm = LayerNorm(width, epsilon=sizes.epsilon)
+        self.weight = output_weight(sizes)
+        self.bias = nn.Parameter(torch.zeros(vocabulary)) if settings.bias else None
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         x = self.norm(F.gelu(self.transform(features_BTD)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from glasshouse.models.heads.base import Head, HeadSizes
+from glasshouse.models.heads.base import Head, HeadSizes, output_weight
 from glasshouse.parts.linear import Linear, linear
 from glasshouse.specs.spec_fields import setting
 
@@ -37,34 +37,13 @@ class NextTokenHead(Head):
     # Whether training in bfloat16 on CUDA computes the products of this head in 8 bits.
     fp8 = False
 
-    def __init__(
-        self,
-        width: int,
-        vocabulary: int,
-        tied: bool = True,
-        bias: bool = False,
-        softcap: float = 0.0,
-        future_tokens: int = 0,
-        future_weight: float = 0.3,
-    ) -> None:
+    def __init__(self, sizes: HeadSizes, settings: Settings = Settings()) -> None:
         super().__init__()
-        self.width, self.vocabulary, self.softcap = width, vocabulary, softcap
-        self.weight = None if tied else nn.Parameter(nn.init.normal_(torch.empty(vocabulary, width), std=width**-0.5))
-        self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
-        self.future = nn.ModuleList(Linear(width, width, bias=False) for _ in range(future_tokens))
-        self.future_weight = future_weight
-
-    @classmethod
-    def build(cls, sizes: HeadSizes, settings: Settings) -> "NextTokenHead":
-        return cls(
-            sizes.width,
-            sizes.vocabulary,
-            sizes.tied,
-            settings.bias,
-            settings.softcap,
-            settings.future_tokens,
-            settings.future_weight,
-        )
+        self.width, self.vocabulary, self.softcap = sizes.width, sizes.vocabulary, settings.softcap
+        self.weight = output_weight(sizes)
+        self.bias = nn.Parameter(torch.zeros(sizes.vocabulary)) if settings.bias else None
+        self.future_tokens, self.future_weight = settings.future_tokens, settings.future_weight
+        self.future = nn.ModuleList(Linear(sizes.width, sizes.width, bias=False) for _ in range(settings.future_tokens))
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         return self.capped(linear(features_BTD, self.matrix(embedding_VD), self.bias))
@@ -82,8 +61,7 @@ class NextTokenHead(Head):
         return embedding_VD if self.weight is None else self.weight
 
     def future_flops(self, tokens: int) -> int:
-        """FLOPs of the forward pass of one sequence for the tokens after the next, which only training predicts."""
-        distances = range(1, len(self.future) + 1)
+        distances = range(1, self.future_tokens + 1)
         return sum(2 * max(tokens - distance, 0) * self.width * (self.width + self.vocabulary) for distance in distances)
 
     def flops(self, tokens: int) -> int:

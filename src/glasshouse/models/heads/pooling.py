@@ -3,10 +3,14 @@
 Axes: B batch, T time, D width.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
+from glasshouse.models.heads.base import Head, HeadSizes
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec_fields import setting
 
 POOLINGS = ("mean", "first", "last", "max")
 
@@ -27,3 +31,21 @@ def pool(features_BTD: Tensor, kind: str, lengths_B: Tensor | None = None) -> Te
     index = torch.zeros_like(lengths) if kind == "first" else (lengths - 1).clamp(min=0)
     chosen = features_BTD[torch.arange(batch, device=features_BTD.device), index]
     return chosen * (lengths > 0)[:, None]
+
+
+class PooledHead(Head):
+    """pool(x): one vector per sequence, for search and comparison. Has no weights."""
+
+    @dataclass(frozen=True)
+    class Settings:
+        pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
+
+    def __init__(self, sizes: HeadSizes, settings: Settings) -> None:
+        super().__init__()
+        self.width, self.pooling = sizes.width, settings.pooling
+
+    def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+        return pool(features_BTD, self.pooling, lengths_B)
+
+    def flops(self, tokens: int) -> int:
+        return 0

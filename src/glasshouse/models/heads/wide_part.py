@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.parts.ngram_embedding import ngram_hashes
+from glasshouse.parts.embeddings import ngram_hashes
 
 # Further bytes of a token are ignored.
 TOKEN_BYTES = 16

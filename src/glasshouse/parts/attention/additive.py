@@ -4,6 +4,7 @@ Axes: B batch, H heads, Q queries, K keys, E head width.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,9 +12,6 @@ from torch import Tensor, nn
 from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.masks import Mask
-from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
-from glasshouse.specs.declared import NoSettings
 
 
 class AdditiveAttention(Attention):
@@ -24,21 +22,9 @@ class AdditiveAttention(Attention):
     vectors depends on the distance alone.
     """
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        position: Position | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
-        head_width: int = 0,
-    ) -> None:
-        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
+    def __init__(self, width: int, heads: int, **options: Any) -> None:
+        super().__init__(width, heads, **options)
         self.scorer = nn.Parameter(nn.init.normal_(torch.empty(heads, self.head_width), std=self.head_width**-0.5))
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "AdditiveAttention":
-        return cls(sizes.width, sizes.heads, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
 
     def keep_heads(self, kept: Sequence[int], name: str = "the attention") -> None:
         super().keep_heads(kept, name)

@@ -5,43 +5,36 @@ Axes: B batch, T time, D width, H heads, G key-value heads, Q queries, K keys, E
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse import cpu_kernels
-from glasshouse.parts.attention import decoding_kernel, distance_bias_kernel, scaled_dot_product
-from glasshouse.parts.cache import LayerCache, OneTokenStep, slot_positions
+from glasshouse.parts.attention import scaled_dot_product
+from glasshouse.parts.cache import LayerCache, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
-from glasshouse.parts.first_values import FirstValues
 from glasshouse.parts.linear import Linear, linear
 from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.normalisation import EPSILON
 from glasshouse.parts.positions.base import NoPosition, Position
-from glasshouse.parts.positions.rotary import Rotary, rotate_by
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec_fields import setting
 
 
-@dataclass(frozen=True)
-class DotProductSettings:
-    """Settings of every attention by scaled dot products."""
+class FirstValues:
+    """The values of the first attention of a stack, which later attentions mix with their own (value residual)."""
 
-    query_key_norm: bool = setting(
-        False, "scale each query and each key to unit root mean square, with a learned gain for each feature", rare=True
-    )
-    value_residual: bool = setting(
-        False, "mix the values of the first block into those of the later blocks, with two learned weights", rare=True
-    )
-    attention_softcap: float = setting(
-        0.0, "a soft limit of the size of scores, before any bias of positions; 0 means no limit", minimum=0, rare=True
-    )
+    def __init__(self) -> None:
+        self.values_BGTE: Tensor | None = None
+
+    def take(self, values_BGTE: Tensor) -> Tensor:
+        """The values of the first attention; the first call brings them."""
+        if self.values_BGTE is None:
+            self.values_BGTE = values_BGTE
+        return self.values_BGTE
 
 
 class HeadNorm(nn.Module):
@@ -58,7 +51,7 @@ class HeadNorm(nn.Module):
 
 
 class Attention(nn.Module, ABC):
-    """Projections around `mix`. A subclass implements `mix` and `build`.
+    """Projections around `mix`, which a subclass implements.
 
     `plain = True` selects the reference implementation instead of the fast path. Hooking the probe `scores` or `weights`
     does the same, because the fast path never forms them.
@@ -79,7 +72,6 @@ class Attention(nn.Module, ABC):
         head_width: int = 0,
         query_key_norm: bool = False,
         value_residual: bool = False,
-        softcap: float = 0.0,
     ) -> None:
         super().__init__()
         if width % heads and not head_width:
@@ -90,7 +82,6 @@ class Attention(nn.Module, ABC):
         self.key_value_heads = key_value_heads or heads
         self.head_width = head_width or width // heads
         self.dropout = dropout
-        self.softcap = softcap
         self.plain = False
         self.position = position or NoPosition()
         if self.position.mechanism == "embedding":
@@ -102,8 +93,7 @@ class Attention(nn.Module, ABC):
             require(type(self), self.position.mechanism, f"{type(self).__name__} with {type(self.position).__name__}")
         self.position.check(heads, self.head_width)
         # One matrix product gives queries, keys and values: one kernel launch instead of three.
-        self._projection_sizes = [heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
-        self.projection: nn.Linear = Linear(width, sum(self._projection_sizes), bias=bias)
+        self.projection: nn.Linear = Linear(width, sum(self.projection_sizes), bias=bias)
         self.output: nn.Linear = Linear(heads * self.head_width, width, bias=bias)
         # Scores of normalised queries and keys cannot grow without bound (Henry et al., Query-Key Normalization, 2020).
         self.query_norm: nn.Module = HeadNorm(self.head_width) if query_key_norm else nn.Identity()
@@ -115,9 +105,14 @@ class Attention(nn.Module, ABC):
             self.scores, self.weights = Probe(), Probe()
 
     @classmethod
-    @abstractmethod
-    def build(cls, sizes: Sizes, settings: Any, position: Position) -> "Attention":
-        """Build the attention with these sizes. `settings` is an instance of the class's `Settings`, if it declares one."""
+    def build(cls, sizes: Sizes, settings: Any, position: Position, **own: Any) -> Self:
+        """Build the attention with these sizes.
+
+        `settings` is an instance of the class's `Settings`, if it declares them. They are arguments of the class, by name. A
+        subclass can add arguments of its own.
+        """
+        named = {**vars(settings), **own, "bias": sizes.bias, "dropout": sizes.dropout, "head_width": sizes.head_width}
+        return cls(sizes.width, sizes.heads, position=position, **named)
 
     @abstractmethod
     def mix(
@@ -146,18 +141,14 @@ class Attention(nn.Module, ABC):
         mask = mask or Everything()
         if positions is None:
             positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
-        projected = self.projection(x_BTD).split(self._projection_sizes, dim=-1)
+        projected = self.projection(x_BTD).split(self.projection_sizes, dim=-1)
         queries, keys, values = (self._split_heads(x) for x in projected)
         queries, keys = self.query_norm(queries), self.key_norm(keys)
         if self.value_shares is not None:
             own, first = (self.value_shares / 2).unbind()
             values = own * values + first * (first_values or FirstValues()).take(values)
-        if cache is not None and self._decodes_by_kernel(queries, cache, mask):
-            frequencies = self.position.frequencies if isinstance(self.position, Rotary) else None
-            mixed = decoding_kernel.attend(queries, keys, values, cache.keys, cache.values, positions, frequencies)
-            return self.output(self.mixed(mixed).transpose(1, 2).flatten(2))
-        if cache is not None and cache.step is not None and self._needs_no_mask(mask):
-            return self._decode_one_token(queries, keys, values, positions, cache, cache.step)
+        if cache is not None and (mixed := self.decode(queries, keys, values, mask, positions, cache)) is not None:
+            return self._joined(mixed)
         keys, values = self.keys(self.position.rotate(keys, positions)), self.values(values)
         key_positions = positions
         if cache is not None:
@@ -165,91 +156,46 @@ class Attention(nn.Module, ABC):
             key_positions = slot_positions(keys)
         return self._attend(queries, keys, values, mask, positions, key_positions)
 
+    def decode(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, positions: Tensor, cache: LayerCache
+    ) -> Tensor | None:
+        """The mixed values of new tokens, which are written to the cache, by a faster way than `mix`; None without one."""
+        return None
+
     def attend_to(self, x_BTD: Tensor, keys: Tensor, values: Tensor, mask: Mask, positions: Tensor) -> Tensor:
         """Cross-attention: tokens attend to the `keys_and_values` of another sequence."""
         weight, bias = self.projection.weight, self.projection.bias
-        rows = self._projection_sizes[0]
+        rows = self.projection_sizes[0]
         queries = self.query_norm(self._split_heads(linear(x_BTD, weight[:rows], None if bias is None else bias[:rows])))
         return self._attend(queries, keys, values, mask, positions, slot_positions(keys))
 
     def keys_and_values(self, source_BKD: Tensor) -> tuple[Tensor, Tensor]:
         """Project a sequence to the keys and values (B, G, K, E) that another sequence attends to."""
         weight, bias = self.projection.weight, self.projection.bias
-        rows = self._projection_sizes[0]
+        rows = self.projection_sizes[0]
         projected = linear(source_BKD, weight[rows:], None if bias is None else bias[rows:])
-        keys, values = (self._split_heads(x) for x in projected.split(self._projection_sizes[1:], dim=-1))
+        keys, values = (self._split_heads(x) for x in projected.split(self.projection_sizes[1:], dim=-1))
         return self.keys(self.key_norm(keys)), self.values(values)
 
     def _attend(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
         queries = self.queries(self.position.rotate(queries, query_positions))
-        mixed = self.mixed(self.mix(queries, keys, values, mask, query_positions, key_positions))
-        return self.output(mixed.transpose(1, 2).flatten(2))
+        return self._joined(self.mix(queries, keys, values, mask, query_positions, key_positions))
 
-    def _decode_one_token(
-        self, queries: Tensor, keys: Tensor, values: Tensor, positions: Tensor, cache: LayerCache, step: OneTokenStep
-    ) -> Tensor:
-        """The same as `forward`, with the mask and the rotation that all layers share: a step is mostly small operations."""
-        if isinstance(self.position, Rotary):
-            turn = step.once(self.position.key, partial(self.position.cosine_and_sine, positions))
-            queries, keys = rotate_by(queries, *turn), rotate_by(keys, *turn)
-        queries, keys, values = self.queries(queries), self.keys(keys), self.values(values)
-        mixed = scaled_dot_product.one_query(queries, *cache.extend(keys, values, positions), step.seen)
-        return self.output(self.mixed(mixed).transpose(1, 2).flatten(2))
-
-    def _needs_no_mask(self, mask: Mask) -> bool:
-        """Whether a new token simply attends to every slot that its row has."""
-        if not (self.mixes_by_dot_product and mask.lower_triangular):
-            return False
-        plain_position = not self.position.mechanism or type(self.position) is Rotary
-        return plain_position and not self.softcap and not self.needs_weights
-
-    def _decodes_by_kernel(self, queries: Tensor, cache: LayerCache, mask: Mask) -> bool:
-        """Whether one kernel can rotate, write to the cache and attend. It shows no probe what it computes on the way."""
-        if not (decoding_kernel.usable(queries, cache.keys) and self._needs_no_mask(mask)):
-            return False
-        return not any(probe.hooked for probe in (self.queries, self.keys, self.values))
+    def _joined(self, mixed_BHQE: Tensor) -> Tensor:
+        return self.output(self.mixed(mixed_BHQE).transpose(1, 2).flatten(2))
 
     @property
     def projection_sizes(self) -> tuple[int, ...]:
         """The rows of the projection that give queries, keys and values."""
-        return tuple(self._projection_sizes)
+        keys = self.key_value_heads * self.head_width
+        return self.heads * self.head_width, keys, keys
 
     @property
     def needs_weights(self) -> bool:
         """Whether the attention weights must be formed, so that no fused kernel can be used."""
         return self.plain or self.weights.hooked or self.scores.hooked
-
-    def dot_product(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
-    ) -> Tensor:
-        """softmax(Q K^T / sqrt(E) + bias) V, by a fused kernel unless the weights are needed.
-
-        With `softcap` = c a score is c tanh(Q K^T / sqrt(E) / c) + bias (Gemma 2, 2024), which no fused kernel computes.
-        """
-        dropout = self.dropout if self.training else 0.0
-        fused = not (self.needs_weights or self.softcap)
-        aligned = query_positions is key_positions and query_positions.dim() == 1
-        biased = self.position.mechanism == "bias"
-        if biased and aligned and fused and distance_bias_kernel.usable(queries, mask, dropout):
-            distances = torch.arange(1 - queries.shape[2], queries.shape[2], device=queries.device)
-            bias_H1D = self.position.distance_bias(distances[None])
-            assert bias_H1D is not None
-            return distance_bias_kernel.attend(queries, keys, values, bias_H1D[:, 0], mask)
-        bias = self.position.bias(query_positions, key_positions)
-        if bias is None and not dropout and fused:
-            mixed = scaled_dot_product.for_short_texts(queries, keys, values, mask, aligned)
-            if mixed is not None:
-                return mixed
-        if mask.lower_triangular and aligned and bias is None and fused:
-            return scaled_dot_product.fused(queries, keys, values, None, None, causal=True, dropout=dropout)
-        allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
-        if fused:
-            return scaled_dot_product.fused(queries, keys, values, allowed, bias, causal=False, dropout=dropout)
-        keys = scaled_dot_product.repeat_for_heads(keys, self.heads)
-        values = scaled_dot_product.repeat_for_heads(values, self.heads)
-        return self.weighted_values(scaled_dot_product.scores(queries, keys, bias, self.softcap), values, allowed)
 
     def weighted_values(self, scores_BHQK: Tensor, values_BHKE: Tensor, allowed: Tensor | None) -> Tensor:
         """softmax(scores) V, through the probes `scores` and `weights`."""
@@ -279,11 +225,14 @@ class Attention(nn.Module, ABC):
         self.projection = _selected(self.projection, rows, 0)
         self.output = _selected(self.output, columns, 1)
         self.heads, self.key_value_heads = len(kept), len(groups)
-        self._projection_sizes = [self.heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
         self.position.keep_heads(kept)
 
     def _split_heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (-1, self.head_width)).transpose(1, 2)
+
+    def empty_cache(self, batch: int, slots: int, like: Tensor, source: tuple[Tensor, Tensor] | None = None) -> LayerCache:
+        """An empty cache with the dtype and device of `like`; `source` is for a cross-attention beside this attention."""
+        return LayerCache.empty(batch, self.key_value_heads, slots, self.head_width, like, source)
 
     def max_length(self) -> int | None:
         """The longest sequence that this attention accepts, or None if there is no limit."""

@@ -4,9 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.attention.base import Attention
-from glasshouse.parts.cache import LayerCache
+from glasshouse.parts.cache import LayerCache, Memory
 from glasshouse.parts.capabilities import require
-from glasshouse.parts.memory import Memory
 from glasshouse.specs.errors import SpecError
 
 

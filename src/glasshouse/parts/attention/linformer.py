@@ -3,8 +3,8 @@
 Axes: B batch, H heads, Q queries, K keys, R rank, E head width.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -41,34 +41,15 @@ class LinformerAttention(Attention):
         "longer": "its matrices have one column for each position of the context it was built for",
     }
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        context: int,
-        rank: int,
-        position: Position | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
-        head_width: int = 0,
-    ) -> None:
-        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
+    def __init__(self, width: int, heads: int, context: int, rank: int, **options: Any) -> None:
+        super().__init__(width, heads, **options)
         self.key_mixture = nn.Parameter(nn.init.normal_(torch.empty(rank, context), std=context**-0.5))
         self.value_mixture = nn.Parameter(nn.init.normal_(torch.empty(rank, context), std=context**-0.5))
 
     @classmethod
-    def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LinformerAttention":
+    def build(cls, sizes: Sizes, settings: Settings, position: Position, **own: Any) -> Self:
         rank = settings.rank or max(sizes.context // 4, 1)
-        return cls(
-            sizes.width,
-            sizes.heads,
-            sizes.context,
-            rank,
-            position,
-            sizes.bias,
-            sizes.dropout,
-            head_width=sizes.head_width,
-        )
+        return super().build(sizes, replace(settings, rank=rank), position, context=sizes.context, **own)
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor

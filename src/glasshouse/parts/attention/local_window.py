@@ -4,15 +4,15 @@ Transformers, 2019).
 Axes: B batch, H heads, T time, E head width, C chunks, W window, S keys per chunk.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.attention.base import Attention, DotProductSettings
+from glasshouse.parts.attention.dot_product import DotProductAttention, DotProductSettings
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Mask, Window
 from glasshouse.parts.positions.base import Position
@@ -20,7 +20,7 @@ from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
 
-class LocalAttention(Attention):
+class LocalAttention(DotProductAttention):
     """softmax(Q_h K_h^T / sqrt(E)) V_h over keys at a distance below w. Costs n w h + n h^2 operations: linear in n.
 
     The sequence is split into chunks of w tokens. The queries of a chunk only need the keys of this chunk and its
@@ -33,42 +33,20 @@ class LocalAttention(Attention):
             0, "distance at which the window ends; 0 means a quarter of the context", minimum=0, maximum=10_000_000
         )
 
+    mixes_by_dot_product = False
     unsupported: ClassVar[Unsupported] = {
         "cross": "tokens of two sequences have no distance, so there is no window between them; "
         "choose another model.attention for an encoder-decoder"
     }
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        window: int,
-        position: Position | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
-        head_width: int = 0,
-        query_key_norm: bool = False,
-        value_residual: bool = False,
-        softcap: float = 0.0,
-    ) -> None:
-        super().__init__(
-            width,
-            heads,
-            position,
-            bias,
-            dropout,
-            head_width=head_width,
-            query_key_norm=query_key_norm,
-            value_residual=value_residual,
-            softcap=softcap,
-        )
+    def __init__(self, width: int, heads: int, window: int, **options: Any) -> None:
+        super().__init__(width, heads, **options)
         self.window = window
 
     @classmethod
-    def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LocalAttention":
+    def build(cls, sizes: Sizes, settings: Settings, position: Position, **own: Any) -> Self:
         window = settings.window or max(sizes.context // 4, 1)
-        options = settings.query_key_norm, settings.value_residual, settings.attention_softcap
-        return cls(sizes.width, sizes.heads, window, position, sizes.bias, sizes.dropout, sizes.head_width, *options)
+        return super().build(sizes, replace(settings, window=window), position, **own)
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor

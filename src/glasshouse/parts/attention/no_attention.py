@@ -29,6 +29,9 @@ class NoAttention(nn.Module):
     ) -> Tensor:
         return x.new_zeros(())
 
+    def empty_cache(self, batch: int, slots: int, like: Tensor) -> LayerCache:
+        return LayerCache.empty(batch, 1, slots, 1, like)
+
     def flops(self, queries: int, keys: int, causal: bool) -> int:
         return 0
 

@@ -4,8 +4,8 @@ Performers, 2021).
 Axes: B batch, H heads, T time, Q queries, K keys, E head width, F features.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -45,23 +45,13 @@ class PerformerAttention(Attention):
     }
     features: Tensor
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        features: int,
-        position: Position | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
-        head_width: int = 0,
-    ) -> None:
-        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
-        self.register_buffer("features", orthogonal_gaussian(features, self.head_width))
+    def __init__(self, width: int, heads: int, rank: int, **options: Any) -> None:
+        super().__init__(width, heads, **options)
+        self.register_buffer("features", orthogonal_gaussian(rank, self.head_width))
 
     @classmethod
-    def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "PerformerAttention":
-        features = settings.rank or 4 * sizes.head_width
-        return cls(sizes.width, sizes.heads, features, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
+    def build(cls, sizes: Sizes, settings: Settings, position: Position, **own: Any) -> Self:
+        return super().build(sizes, replace(settings, rank=settings.rank or 4 * sizes.head_width), position, **own)
 
     @property
     def needs_weights(self) -> bool:

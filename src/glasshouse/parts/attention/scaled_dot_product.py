@@ -9,12 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse import cpu_kernels
-from glasshouse.parts.masks import Mask, SameText
-
-# On a CPU, texts of at most so many tokens have a kernel of their own. On one ARM core, with heads of 32, it took 0.6 to 0.8
-# of the time of torch's for 32 and 64 tokens, and 1.05 for 128.
-SHORT = 64
+from glasshouse.parts.masks import Mask
 
 
 def scores(queries_BHQE: Tensor, keys_BHKE: Tensor, bias: Tensor | None, softcap: float = 0.0) -> Tensor:
@@ -59,25 +54,6 @@ def fused(
     )
     # The kernels disagree about fully masked queries: in bfloat16 on a GPU they get the mean of all values.
     return mixed if allowed is None else mixed.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
-
-
-def for_short_texts(
-    queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, mask: Mask, aligned: bool
-) -> Tensor | None:
-    """The same result from a kernel for training on a CPU; None where it cannot be used.
-
-    `aligned` says whether the positions of queries and keys are 0, 1, 2, ...
-    """
-    batch, heads, tokens, _ = queries_BHTE.shape
-    causal = mask.lower_triangular and aligned
-    longest = mask.longest if isinstance(mask, SameText) else tokens
-    if not (causal or isinstance(mask, SameText)) or longest > SHORT:
-        return None
-    if not cpu_kernels.usable(queries_BHTE, keys_BGTE, values_BGTE):
-        return None
-    bounds = mask.bounds if isinstance(mask, SameText) else torch.arange(0, batch * tokens + 1, tokens)
-    keys, values = repeat_for_heads(keys_BGTE, heads), repeat_for_heads(values_BGTE, heads)
-    return cpu_kernels.attention(queries_BHTE, keys, values, bounds, longest, causal)
 
 
 def one_query(queries_BH1E: Tensor, keys_BGKE: Tensor, values_BGKE: Tensor, allowed: Tensor | None) -> Tensor:

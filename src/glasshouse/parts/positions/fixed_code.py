@@ -14,11 +14,16 @@ Axes: B batch, T time, D width.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.positions.base import Position
+from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
 
@@ -42,6 +47,10 @@ class FixedCode(Position, ABC):
         # that starts from these weights keeps it, whatever its own initialisation. Replicas may differ in it.
         self.register_buffer("scale", torch.tensor(1.0 if scale is None else scale), persistent=scale is None)
 
+    @classmethod
+    def build(cls, sizes: Sizes, settings: Settings) -> Self:
+        return cls(sizes.width, settings.position_scale or None)
+
     @abstractmethod
     def code(self, positions: Tensor) -> Tensor:
         """The vectors (..., T, D) of these positions, before they are scaled."""
@@ -56,3 +65,63 @@ class FixedCode(Position, ABC):
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         return x_BTD + (self.scale * self.code(positions)).to(x_BTD.dtype)
+
+
+class Sinusoidal(FixedCode):
+    """Sinusoidal positional encoding: fixed sines and cosines of geometrically spaced wavelengths (Vaswani et al., Attention
+    Is All You Need, 2017).
+
+    x_t + s [sin(t w_i), cos(t w_i)], w_i = 10000^(-2i/D). Defined at every position; has no parameters. The amplitude s is the standard deviation of the initial
+    embeddings, so that the code has 1 / sqrt(2) of their size, as in the paper. The paper multiplies the embeddings by
+    sqrt(D) instead.
+    """
+
+    frequencies: Tensor
+
+    def __init__(self, width: int, scale: float | None = None) -> None:
+        super().__init__(width, scale)
+        if width % 2:
+            raise SpecError(
+                f"sinusoidal positions are pairs of sine and cosine, but the width {width} is odd; choose an even width"
+            )
+        exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
+        self.register_buffer("frequencies", 10000.0**-exponents, persistent=False)
+
+    def code(self, positions: Tensor) -> Tensor:
+        angles = positions[..., None].float() * self.frequencies
+        return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+    def factor(self, deviation: float) -> float:
+        return deviation
+
+
+class OneHot(FixedCode):
+    """One-hot positional encoding: one feature for each position.
+
+    x_t + s e_t, e_t being 1 in feature t and 0 elsewhere. Has no parameters; the width must be at least the context. The factor s is the standard deviation of the initial embeddings times sqrt(D), because e_t has a root mean square of
+    1 / sqrt(D). The code is then as large as the embeddings.
+    """
+
+    unsupported: ClassVar[Unsupported] = {"longer": "it has no vector for a position beyond the context it was built for"}
+
+    def __init__(self, context: int, width: int, scale: float | None = None) -> None:
+        super().__init__(width, scale)
+        if context > width:
+            raise SpecError(
+                f"one-hot positions need one feature for each position, but data.context={context} is more than "
+                f"model.width={width}; increase the width or shorten the context"
+            )
+        self.context = context
+
+    @classmethod
+    def build(cls, sizes: Sizes, settings: FixedCode.Settings) -> Self:
+        return cls(sizes.context, sizes.width, settings.position_scale or None)
+
+    def code(self, positions: Tensor) -> Tensor:
+        return F.one_hot(positions, self.width)
+
+    def factor(self, deviation: float) -> float:
+        return deviation * self.width**0.5
+
+    def max_length(self) -> int | None:
+        return self.context

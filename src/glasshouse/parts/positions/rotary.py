@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glasshouse import cpu_kernels
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
@@ -38,7 +37,7 @@ class Rotary(Position):
                 f"rotary positions rotate pairs of features, but the head width {head_width} is odd; "
                 "change model.heads or model.width"
             )
-        self.key = ("rotary", head_width, base)  # parts with the same key rotate alike
+        self.rotation_key = ("rotary", head_width, base)
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
         self.register_buffer("frequencies", base**-exponents, persistent=False)
 
@@ -61,22 +60,12 @@ class Rotary(Position):
                 f"use Rotary(head_width={head_width})"
             )
 
-    def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:
-        return rotate_by(x_BHTE, *self.cosine_and_sine(positions))
-
-    def cosine_and_sine(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """The cosine and sine of the angles at positions (T) or (B, T): (T, E/2) or (B, 1, T, E/2)."""
+    def rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         angles = positions[..., None].float() * self.frequencies
         if positions.dim() == 2:
             angles = angles[:, None]
         return angles.cos(), angles.sin()
 
-
-def rotate_by(x_BHTE: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """The features (i, i + E/2), rotated."""
-    if cosine.dim() == 2 and cpu_kernels.usable(x_BHTE):
-        return cpu_kernels.rotate(x_BHTE, cosine, sine)
-    # The angles are float32. The products stay in float32 and are rounded to the dtype of x only once, at the end.
-    first, second = x_BHTE.chunk(2, dim=-1)
-    rotated = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
-    return rotated.to(x_BHTE.dtype)
+    @property
+    def rotation_frequencies(self) -> Tensor:
+        return self.frequencies

@@ -1,8 +1,4 @@
-"""N-gram embedding: a token's vector plus the vectors of the n-grams that end at it (Joulin et al., Bag of Tricks for
-Efficient Text Classification, 2017).
-
-There are too many n-grams to give each its own vector. Each n-gram is hashed into a bucket; all n-grams of a bucket share
-one vector.
+"""Embeddings: a learned vector for each token of the vocabulary, and for n-grams.
 
 Axes: B batch, T time, D width.
 """
@@ -17,13 +13,41 @@ from torch import Tensor, nn
 
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.sizes import Sizes
-from glasshouse.parts.token_embedding import EmbeddingSettings
 from glasshouse.specs.spec_fields import setting
 
 # A large prime, so that the hash depends on the order of the tokens.
 MULTIPLIER = 1_000_003
 # A prime that is no power of the multiplier, so that the hash depends on all tokens. Times the multiplier it is below 2^63.
 MODULUS = 2**42 - 11
+
+
+@dataclass(frozen=True)
+class EmbeddingSettings:
+    """The settings of every embedding.
+
+    The default suits a model with norms, which make small embeddings as large as large ones, and a tied head, whose logits
+    grow with the embeddings. Without norms the attention scores of small embeddings are all near zero, and training is slow:
+    there, 1 is usual, as in torch.
+    """
+
+    embedding_deviation: float = setting(
+        0.0, "standard deviation of initial embeddings; 0 means initialisation / sqrt(width)", minimum=0
+    )
+
+
+class TokenEmbedding(nn.Embedding):
+    """E[token]: a learned vector for each token of the vocabulary."""
+
+    Settings = EmbeddingSettings
+
+    def __init__(self, vocabulary: int, width: int, initial_deviation: float = 0.0) -> None:
+        super().__init__(vocabulary, width)
+        # `models.initialise` reads it; 0 means the rule for all matrices.
+        self.initial_deviation = initial_deviation
+
+    @classmethod
+    def build(cls, sizes: Sizes, settings: EmbeddingSettings, vocabulary: int) -> "TokenEmbedding":
+        return cls(vocabulary, sizes.width, settings.embedding_deviation)
 
 
 def ngram_hashes(tokens_BT: Tensor, max_ngram: int) -> Iterator[Tensor]:
@@ -38,7 +62,12 @@ def ngram_hashes(tokens_BT: Tensor, max_ngram: int) -> Iterator[Tensor]:
 
 
 class NgramEmbedding(nn.Embedding):
-    """E[token] + sum over n = 2..N of B[hash(n-gram that ends at the token) mod buckets]."""
+    """E[token] + sum over n = 2..N of B[hash(n-gram that ends at the token) mod buckets].
+
+    A token's vector plus the vectors of the n-grams that end at it (Joulin et al., Bag of Tricks for Efficient Text
+    Classification, 2017). There are too many n-grams to give each its own vector. Each n-gram is hashed into a bucket; all n-grams of a bucket
+    share one vector.
+    """
 
     @dataclass(frozen=True)
     class Settings(EmbeddingSettings):

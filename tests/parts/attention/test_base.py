@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from glasshouse import models, parts
-from glasshouse.parts.first_values import FirstValues
+from glasshouse.parts.attention.base import FirstValues
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.training.job import Job

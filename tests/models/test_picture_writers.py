@@ -1,11 +1,14 @@
-"""The picture decoder: what a prefix of patches may see, generation after it, and training."""
+"""Models that write about a picture: what patches and tokens see, sizes, generation with a cache, and training."""
 
 import pytest
 import torch
 from torch import nn
 
 from glasshouse.generation.beam_search import BeamOptions, search
+from glasshouse.parts.masks import Everything
+from glasshouse.specs.errors import SpecError
 from tests.models.small_models import build, tokens
+from tests.refusals import refused
 
 PICTURES = {"image_size": 16, "patch_size": 8, "image_channels": 1, "position": "learned"}
 
@@ -63,3 +66,25 @@ def test_it_can_learn_which_text_belongs_to_a_picture():
         loss.backward()
         optimiser.step()
     assert torch.equal(model.eval()(pictures, start)[:, 0].argmax(-1), words), "the text alone is the same for all"
+
+
+def test_its_encoder_may_have_another_depth():
+    model = build(kind="picture-encoder-decoder", encoder_layers=1, **PICTURES)
+    assert len(model.encoder.blocks) == 1 < len(model.decoder.blocks)
+    assert model.encoder.hidden_states(torch.randn(2, 1, 16, 16), Everything()).shape[:2] == (2, 5)
+
+
+def test_every_patch_sees_every_other_and_every_token_sees_the_picture():
+    model = build(kind="picture-encoder-decoder", **PICTURES)
+    pictures = torch.randn(2, 1, 16, 16)
+    changed = pictures.clone()
+    changed[:, :, 8:, 8:] += 1
+    memories = [model.condition_on(one).memory.states for one in (pictures, changed)]
+    assert (memories[0] != memories[1]).any(-1).all()
+    logits = [model(one, tokens(2, 3)) for one in (pictures, changed)]
+    assert (logits[0] != logits[1]).any(-1).all()
+
+
+def test_patches_that_do_not_divide_the_picture_are_refused():
+    with refused(SpecError, "model.image_size=10"):
+        build(kind="picture-encoder-decoder", image_size=10, patch_size=4)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from glasshouse import models
-from glasshouse.parts.ngram_embedding import NgramEmbedding, ngram_hashes
+from glasshouse.parts.embeddings import NgramEmbedding, ngram_hashes
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_files import model_spec
 from tests.refusals import refused
