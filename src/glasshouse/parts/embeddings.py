@@ -65,8 +65,8 @@ class NgramEmbedding(nn.Embedding):
     """E[token] + sum over n = 2..N of B[hash(n-gram that ends at the token) mod buckets].
 
     A token's vector plus the vectors of the n-grams that end at it (Joulin et al., Bag of Tricks for Efficient Text
-    Classification, 2017). There are too many n-grams to give each its own vector. Each n-gram is hashed into a bucket; all n-grams of a bucket
-    share one vector.
+    Classification, 2017). There are too many n-grams to give each its own vector. Each n-gram is hashed into a bucket; all
+    n-grams of a bucket share one vector.
     """
 
     @dataclass(frozen=True)

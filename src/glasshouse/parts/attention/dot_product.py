@@ -175,7 +175,8 @@ class DotProductAttention(Attention):
 class MultiHeadAttention(DotProductAttention):
     """Multi-head attention (Vaswani et al., Attention Is All You Need, 2017).
 
-    concat over heads of softmax(Q_h K_h^T / sqrt(E)) V_h, times W_O. Costs n^2 h + n h^2 operations, h being the width. Needs n h memory, or n^2 per head if the weights are recorded.
+    concat over heads of softmax(Q_h K_h^T / sqrt(E)) V_h, times W_O. Costs n^2 h + n h^2 operations, h being the width.
+    Needs n h memory, or n^2 per head if the weights are recorded.
 
     With `attention_softcap` = c the scores are c tanh(Q_h K_h^T / sqrt(E) / c), so that none is beyond c (Gemma 2, 2024).
     No fused kernel computes that, so it needs n^2 memory per head.
@@ -187,8 +188,9 @@ class MultiHeadAttention(DotProductAttention):
 class GroupedQueryAttention(DotProductAttention):
     """Grouped-query attention: the heads of a group share keys and values (Ainslie et al., GQA, 2023).
 
-    concat over heads of softmax(Q_h K_g^T / sqrt(E)) V_g, g being the group of head h, times W_O. Costs n^2 h + n h^2 operations, like multi-head attention. Keys, values and their cache are smaller by a factor of
-    heads / key_value_heads. With one key-value head it is multi-query attention (Shazeer 2019).
+    concat over heads of softmax(Q_h K_g^T / sqrt(E)) V_g, g being the group of head h, times W_O. Costs n^2 h + n h^2
+    operations, like multi-head attention. Keys, values and their cache are smaller by a factor of heads / key_value_heads.
+    With one key-value head it is multi-query attention (Shazeer 2019).
     """
 
     @dataclass(frozen=True)

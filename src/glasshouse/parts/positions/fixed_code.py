@@ -71,9 +71,9 @@ class Sinusoidal(FixedCode):
     """Sinusoidal positional encoding: fixed sines and cosines of geometrically spaced wavelengths (Vaswani et al., Attention
     Is All You Need, 2017).
 
-    x_t + s [sin(t w_i), cos(t w_i)], w_i = 10000^(-2i/D). Defined at every position; has no parameters. The amplitude s is the standard deviation of the initial
-    embeddings, so that the code has 1 / sqrt(2) of their size, as in the paper. The paper multiplies the embeddings by
-    sqrt(D) instead.
+    x_t + s [sin(t w_i), cos(t w_i)], w_i = 10000^(-2i/D). Defined at every position; has no parameters. The amplitude s is
+    the standard deviation of the initial embeddings, so that the code has 1 / sqrt(2) of their size, as in the paper. The
+    paper multiplies the embeddings by sqrt(D) instead.
     """
 
     frequencies: Tensor
@@ -98,8 +98,9 @@ class Sinusoidal(FixedCode):
 class OneHot(FixedCode):
     """One-hot positional encoding: one feature for each position.
 
-    x_t + s e_t, e_t being 1 in feature t and 0 elsewhere. Has no parameters; the width must be at least the context. The factor s is the standard deviation of the initial embeddings times sqrt(D), because e_t has a root mean square of
-    1 / sqrt(D). The code is then as large as the embeddings.
+    x_t + s e_t, e_t being 1 in feature t and 0 elsewhere. Has no parameters; the width must be at least the context. The
+    factor s is the standard deviation of the initial embeddings times sqrt(D), because e_t has a root mean square of 1 /
+    sqrt(D). The code is then as large as the embeddings.
     """
 
     unsupported: ClassVar[Unsupported] = {"longer": "it has no vector for a position beyond the context it was built for"}
