@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 
 from glasshouse.launching.submission import Submission
 from glasshouse.records import atomic_files, containment, lock
-from glasshouse.scaling import budget_forecast, compute_optimal, scale_study
+from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule, scale_study
 from glasshouse.scaling.budget_forecast import BudgetForecast, ForecastOutcome
 from glasshouse.scaling.rate_rule import RateRule
 from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
@@ -27,30 +27,25 @@ def train(study: ScaleStudy, place: Place) -> Submission | None:
     Before the first run of the largest budget its losses are predicted from the others.
     """
     containment.refuse_links(study.path)
+
+    def run(queue: Sequence[QueuedRun], title: str) -> Submission | None:
+        return run_queue.run_all(
+            queue, place, study.path, title, lambda queued: study_values.describe_value(queued.run, study.metric)
+        )
+
     with lock.hold(study.path, "wait for it or stop it"):
         try:
-            while not _have_ended(queue := _sweep_queue(study)):
-                if submitted := _train(study, queue, place, f"{study.name}: learning rates"):
+            for _ in range(1 + rate_rule.EXTENSIONS):  # after the first time those that the sweep has added
+                if submitted := run(_sweep_queue(study), f"{study.name}: learning rates"):
                     return submitted
             rule = scale_study.learning_rates(study)
-            largest = study.budgets[-1]
-            smaller = _queue(study, rule, [budget for budget in study.budgets if budget < largest])
-            if submitted := _train(study, smaller, place, study.name):
+            if submitted := run(_queue(study, rule, study.budgets[:-1]), study.name):
                 return submitted
             if not (study.path / scale_study.FORECAST).exists():
                 atomic_files.write_json(study.path / scale_study.FORECAST, asdict(_forecast(study)))
-            return _train(study, _queue(study, rule, [largest]), place, f"{study.name}: largest budget")
+            return run(_queue(study, rule, study.budgets[-1:]), f"{study.name}: largest budget")
         except Interrupted as stop:
             raise Interrupted(stop.signal, stop.reached, f"glasshouse scale run {study.name}") from None
-
-
-def _train(study: ScaleStudy, queue: Sequence[QueuedRun], place: Place, title: str) -> Submission | None:
-    describe = lambda queued: study_values.describe_value(queued.run, study.metric)  # noqa: E731
-    return run_queue.run_all(queue, place, study.path, title, describe)
-
-
-def _have_ended(queue: Sequence[QueuedRun]) -> bool:
-    return all(run_queue.status(queued.run) in run_queue.ENDED for queued in queue)
 
 
 def _sweep_queue(study: ScaleStudy) -> list[QueuedRun]:
@@ -100,21 +95,15 @@ def _spec(study: ScaleStudy, size: SizeRuns, rate: float | None) -> Spec:
 
 def _forecast(study: ScaleStudy) -> BudgetForecast:
     """The forecast of the largest budget. The same forecast one budget earlier tells how far such forecasts miss."""
-    largest = study.budgets[-1]
-    try:
-        return _forecast_from_below(study, largest, _missed_before(study))
-    except (DataError, RunError) as error:
-        return BudgetForecast(largest, refused=str(error))
-
-
-def _missed_before(study: ScaleStudy) -> float:
-    """The error of the forecast of the second largest budget; 0 if the budgets below it allow none."""
-    try:
-        earlier = _forecast_from_below(study, study.budgets[-2], 0.0)
-    except (DataError, RunError):
-        return 0.0
-    outcome = ForecastOutcome(earlier, scale_study.losses_at(study, earlier.budget))
-    return outcome.error if outcome.rows else 0.0
+    missed = 0.0
+    for budget in study.budgets[-2:]:
+        try:
+            forecast = _forecast_from_below(study, budget, missed)
+        except (DataError, RunError) as error:
+            forecast = BudgetForecast(budget, refused=str(error))
+        outcome = ForecastOutcome(forecast, scale_study.losses_at(study, budget))
+        missed = outcome.error if outcome.rows else 0.0
+    return forecast
 
 
 def _forecast_from_below(study: ScaleStudy, budget: float, missed: float) -> BudgetForecast:
@@ -124,6 +113,6 @@ def _forecast_from_below(study: ScaleStudy, budget: float, missed: float) -> Bud
         for size in study.sizes
         if size.budget == budget
     ]
-    tokens = scale_study.different_tokens(study)
-    fit = fit_laws(scale_study.measured(study, below=budget), different_tokens=tokens)
+    measured = scale_study.measured(study, below=budget)
+    fit = fit_laws(measured, different_tokens=scale_study.different_tokens(study))
     return budget_forecast.make(fit, budget, sizes, missed)
