@@ -1,9 +1,9 @@
 """Language models with known answers, and points of a debate from texts, for exact checks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from glasshouse.llms.debate_rounds import AGAINST, FOR, DebatePoint, Turn
-from glasshouse.llms.language_model import Message, Options, Reply
+from glasshouse.llms.language_model import Message, Options, Reply, Show
 
 TOPIC = "self-driving cars"
 
@@ -18,12 +18,9 @@ class ScriptedModel:
     def complete(self, prompt: str, options: Options) -> Reply:
         return self.chat([Message("user", prompt)], options)
 
-    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
+    def chat(self, messages: Sequence[Message], options: Options, show: Show = None) -> Reply:
         self.asked.append((messages, options))
         return Reply(self.answer(messages[-1].text), "end")
-
-    def stream_chat(self, messages: Sequence[Message], options: Options) -> Iterator[str]:
-        yield self.chat(messages, options).text
 
 
 def points_of(

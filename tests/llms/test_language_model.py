@@ -1,34 +1,12 @@
-"""What every language model shares: options in their range, a reply from a stream, a chat as one text, a chat session."""
+"""What every language model shares: options in their range, a chat as one text, a chat session."""
 
 import pytest
 
 from glasshouse.llms.http_endpoint import HTTPEndpoint
-from glasshouse.llms.language_model import ChatSession, Message, Options, Reply, render_chat, streamed_reply
+from glasshouse.llms.language_model import ChatSession, Message, Options, render_chat
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
-
-
-class Scripted:
-    """A model that streams these pieces and may return a reply."""
-
-    name = "scripted"
-
-    def __init__(self, reply=None):
-        self.reply = reply
-
-    def stream_chat(self, messages, options):
-        yield from ("a ", "b")
-        return self.reply
-
-
-def test_a_stream_shows_its_pieces_and_ends_in_a_reply():
-    seen: list[str] = []
-    reply = streamed_reply(Scripted(), [Message("user", "?")], Options(), seen.append)
-    assert seen == ["a ", "b"]
-    assert (reply.text, reply.finish, reply.tokens) == ("a b", "end", 0)
-    counted = Reply("a b", "length", 3, 2)
-    assert streamed_reply(Scripted(counted), [Message("user", "?")], Options()) is counted
 
 
 @pytest.mark.parametrize("option", [{"max_tokens": 0}, {"temperature": -1.0}, {"top_p": 0.0}, {"temperature": float("nan")}])

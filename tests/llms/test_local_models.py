@@ -10,7 +10,7 @@ import socket
 import pytest
 
 import glasshouse
-from glasshouse.llms.language_model import Message, Options, render_chat, streamed_reply
+from glasshouse.llms.language_model import Message, Options, render_chat
 from glasshouse.llms.local_models import GGUFModel, RunModel
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport, GlasshouseError
@@ -39,7 +39,7 @@ def test_it_answers_as_the_run_does(exported):
     ours = RunModel(Run(run, "cpu"))
     assert model.complete("Once upon a time", greedy).text == ours.complete("Once upon a time", greedy).text
     pieces: list[str] = []
-    reply = streamed_reply(model, CHAT, greedy, pieces.append)
+    reply = model.chat(CHAT, greedy, pieces.append)
     assert reply.text == ours.chat(CHAT, greedy).text == "".join(pieces)
     assert (reply.prompt_tokens, reply.tokens, reply.finish) == (model.chat_tokens(CHAT), 24, "length")
     assert model.context == ours.context == 512
@@ -83,7 +83,7 @@ def test_an_answer_is_what_the_run_samples_after_the_template(tiny_run):
     prompt, stop = render_chat(RUN_CHAT)
     (known,) = model.run.sample(prompt, tokens=20, stop=stop, temperature=0.9, top_p=0.8, seed=5)
     pieces: list[str] = []
-    reply = streamed_reply(model, RUN_CHAT, options, pieces.append)
+    reply = model.chat(RUN_CHAT, options, pieces.append)
     assert reply.text == known.text.lstrip() == "".join(pieces)
     assert (reply.prompt_tokens, reply.tokens, reply.finish) == (len(known.prompt_tokens), 20, known.finish)
     assert model.chat(RUN_CHAT, options) == reply

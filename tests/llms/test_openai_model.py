@@ -3,7 +3,7 @@
 import pytest
 
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint, RetryPolicy
-from glasshouse.llms.language_model import Message, Options, streamed_reply
+from glasshouse.llms.language_model import Message, Options
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
@@ -18,7 +18,7 @@ def model(server):
 
 def test_a_chat_is_streamed_with_its_counts(server, model):
     pieces: list[str] = []
-    reply = streamed_reply(model, CHAT, Options(max_tokens=9, temperature=0.5, seed=3, stop=("x",)), pieces.append)
+    reply = model.chat(CHAT, Options(max_tokens=9, temperature=0.5, seed=3, stop=("x",)), pieces.append)
     assert pieces == ["It ", "is ", "2.96, ", "about."]
     assert (reply.text, reply.finish, reply.prompt_tokens, reply.tokens) == ("It is 2.96, about.", "stop", 11, 4)
     path, body, _ = server.requests[0]
@@ -41,10 +41,10 @@ def test_a_stream_that_ends_without_a_reason_is_broken(server, model):
     server.script = ["broken", "broken"]
     pieces: list[str] = []
     with pytest.raises(BrokenStream):
-        streamed_reply(model, CHAT, Options(), pieces.append)
+        model.chat(CHAT, Options(), pieces.append)
     assert pieces == ["It ", "is "]
     server.script = [(429, {}), (500, {})]
-    assert streamed_reply(model, CHAT, Options()).text == "It is 2.96, about."
+    assert model.chat(CHAT, Options(), pieces.append).text == "It is 2.96, about."
 
 
 def test_an_answer_without_a_choice_is_told(server, model):

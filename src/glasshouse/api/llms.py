@@ -14,7 +14,7 @@ import numpy as np
 from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridEvent, GridOptions
 from glasshouse.llms.distribution_recovery import Recovered, Recovery
 from glasshouse.llms.grid_results import GridResults, content_of, results_of, write_results
-from glasshouse.llms.language_model import ChatSession, LanguageModel, Message, Options, Reply, streamed_reply
+from glasshouse.llms.language_model import ChatSession, LanguageModel, Message, Options, Reply
 from glasshouse.llms.local_models import RunModel
 from glasshouse.llms.model_list import find_model
 from glasshouse.llms.next_token_api import MOST_TOP, RunAPI, ServerAPI
@@ -63,7 +63,7 @@ def ask(
     options = Options(max_tokens, temperature, top_p, seed=seed)
     messages = [Message("system", system)] if system else []
     opened = open_language_model(model, config, device)
-    return streamed_reply(opened, [*messages, Message("user", question)], options, show)
+    return opened.chat([*messages, Message("user", question)], options, show)
 
 
 def open_chat(

@@ -17,7 +17,7 @@ from typing import Any
 from glasshouse.llms import answer_journal
 from glasshouse.llms.answer_journal import AnswerJournal
 from glasshouse.llms.http_endpoint import BrokenStream
-from glasshouse.llms.language_model import Options, streamed_reply
+from glasshouse.llms.language_model import Options
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.questions import PromptQuestion
 from glasshouse.records import atomic_files, lock, plain_files
@@ -232,7 +232,7 @@ class AnswerGrid:
         for attempt in range(1, STREAM_ATTEMPTS + 1):
             events.put(GridEvent(*cell))
             try:
-                reply = streamed_reply(self._opened[model.name], question.messages(), options, show)
+                reply = self._opened[model.name].chat(question.messages(), options, show)
                 break
             except BrokenStream:
                 if attempt == STREAM_ATTEMPTS:

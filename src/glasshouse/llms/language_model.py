@@ -5,8 +5,7 @@ answer ends where it would write the next message of the user.
 """
 
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
@@ -56,6 +55,10 @@ class Reply:
     seconds: float = field(default=0.0, compare=False)
 
 
+# Receives each piece of an answer as it is made.
+Show = Callable[[str], None] | None
+
+
 class LanguageModel(Protocol):
     """A model that continues texts and answers chats."""
 
@@ -64,11 +67,8 @@ class LanguageModel(Protocol):
     def complete(self, prompt: str, options: Options) -> Reply:
         """Continue a text."""
 
-    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
+    def chat(self, messages: Sequence[Message], options: Options, show: Show = None) -> Reply:
         """Answer the last message of a chat."""
-
-    def stream_chat(self, messages: Sequence[Message], options: Options) -> Iterator[str]:
-        """The answer in pieces, as they are made. The iterator may return a `Reply` when it ends, with what was counted."""
 
 
 class NamedLanguageModel(LanguageModel, Protocol):
@@ -81,27 +81,6 @@ class NamedLanguageModel(LanguageModel, Protocol):
 
     def chat_tokens(self, messages: Sequence[Message]) -> int:
         """The number of tokens of a chat, or about that."""
-
-
-def streamed_reply(
-    model: LanguageModel, messages: Sequence[Message], options: Options, show: Callable[[str], None] = lambda piece: None
-) -> Reply:
-    """Answer a chat; `show` receives each piece as it comes. Tokens are 0 where the model does not count them."""
-    return read_reply(model.stream_chat(messages, options), show)
-
-
-def read_reply(pieces: Iterator[str], show: Callable[[str], None] = lambda piece: None) -> Reply:
-    """The reply with which a stream ends, or else the text of its pieces."""
-    start, text = time.perf_counter(), ""
-    while True:
-        try:
-            piece = next(pieces)
-        except StopIteration as end:
-            if isinstance(end.value, Reply):
-                return end.value
-            return Reply(text, "end", seconds=time.perf_counter() - start)
-        text += piece
-        show(piece)
 
 
 def render_chat(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
@@ -143,12 +122,12 @@ class ChatSession:
         self.messages = list(self._start)
         self._write("(new chat)")
 
-    def say(self, text: str, show: Callable[[str], None] = lambda piece: None) -> Reply:
+    def say(self, text: str, show: Show = None) -> Reply:
         """Send a message and return the answer. If the answer fails or is interrupted, the message is not kept."""
         question = Message("user", text)
         messages = self._fitting([*self.messages, question])
         seed = None if self.options.seed is None else self.options.seed + self._answers
-        reply = streamed_reply(self.model, messages, replace(self.options, seed=seed), show)
+        reply = self.model.chat(messages, replace(self.options, seed=seed), show)
         answer = Message("assistant", reply.text.strip())
         self._answers += 1
         self.messages += [question, answer]

@@ -3,14 +3,14 @@
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
 from glasshouse.interop.gguf_file import GGUF
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
-from glasshouse.llms.language_model import Message, Options, Reply, check_messages, read_reply, render_chat, streamed_reply
+from glasshouse.llms.language_model import Message, Options, Reply, Show, check_messages, render_chat
 from glasshouse.llms.llama_cpp_server import start_server
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
@@ -28,36 +28,35 @@ class ContinuingModel(ABC):
     name: str
 
     def complete(self, prompt: str, options: Options) -> Reply:
-        return read_reply(self._reply(prompt, options, options.stop, strip=False))
+        return self._reply(prompt, options, options.stop, strip=False)
 
-    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
-        return streamed_reply(self, messages, options)
-
-    def stream_chat(self, messages: Sequence[Message], options: Options) -> Generator[str, None, Reply]:
+    def chat(self, messages: Sequence[Message], options: Options, show: Show = None) -> Reply:
         prompt, stop = self.render(messages)
-        return self._reply(prompt, options, (*stop, *options.stop), strip=True)
+        return self._reply(prompt, options, (*stop, *options.stop), strip=True, show=show)
 
     def render(self, messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
         """The text of a chat, and the strings at which the answer ends."""
         return render_chat(messages)
 
     @abstractmethod
-    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
-        """The continuation of a prompt in pieces; at the end its finish, and the tokens of the prompt and of the answer."""
+    def generate(
+        self, prompt: str, options: Options, stop: Sequence[str], add: Callable[[str], None]
+    ) -> tuple[str, int, int]:
+        """Add the continuation of a prompt piece by piece; returns its finish, and the tokens of prompt and answer."""
 
-    def _reply(self, prompt: str, options: Options, stop: Sequence[str], strip: bool) -> Generator[str, None, Reply]:
-        """The continuation in pieces, and the whole reply at the end; `strip` drops the white space at its start."""
-        start, pieces, text = time.perf_counter(), self.pieces(prompt, options, stop), ""
-        while True:
-            try:
-                piece = next(pieces)
-            except StopIteration as end:
-                finish, prompt_tokens, answer_tokens = end.value
-                return Reply(text, finish, prompt_tokens, answer_tokens, time.perf_counter() - start)
+    def _reply(self, prompt: str, options: Options, stop: Sequence[str], strip: bool, show: Show = None) -> Reply:
+        """The whole reply; `strip` drops the white space at its start."""
+        start, text = time.perf_counter(), ""
+
+        def add(piece: str) -> None:
+            nonlocal text
             new = piece if text or not strip else piece.lstrip()
             text += new
-            if new:
-                yield new
+            if new and show is not None:
+                show(new)
+
+        finish, prompt_tokens, tokens = self.generate(prompt, options, stop, add)
+        return Reply(text, finish, prompt_tokens, tokens, time.perf_counter() - start)
 
 
 class RunModel(ContinuingModel):
@@ -79,13 +78,15 @@ class RunModel(ContinuingModel):
         """The number of tokens of a chat."""
         return len(self.run.new_completion(self.render(messages)[0]).prompt_tokens)
 
-    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
+    def generate(
+        self, prompt: str, options: Options, stop: Sequence[str], add: Callable[[str], None]
+    ) -> tuple[str, int, int]:
         completion = self.run.new_completion(prompt)
         seed = secrets.randbits(62) if options.seed is None else options.seed
         for piece in self.run.stream(
             [completion], options.max_tokens, stop, temperature=options.temperature, top_p=options.top_p, seed=seed
         ):
-            yield piece.text
+            add(piece.text)
         return completion.finish or "end", len(completion.prompt_tokens), len(completion.choices)
 
 
@@ -125,7 +126,9 @@ class GGUFModel(ContinuingModel):
         body = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
         return str(self._endpoint.post("/apply-template", body)["prompt"]), ()
 
-    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
+    def generate(
+        self, prompt: str, options: Options, stop: Sequence[str], add: Callable[[str], None]
+    ) -> tuple[str, int, int]:
         body = {
             "prompt": prompt,
             "n_predict": options.max_tokens,
@@ -138,7 +141,7 @@ class GGUFModel(ContinuingModel):
             "cache_prompt": False,  # the same seed gives the same text, whatever was asked before
         }
         for event in self._endpoint.events("/completion", body):
-            yield event.get("content", "")
+            add(event.get("content", ""))
             if event.get("stop"):
                 finish = FINISHES.get(event["stop_type"], "end")
                 return finish, int(event["tokens_evaluated"]), int(event["tokens_predicted"])

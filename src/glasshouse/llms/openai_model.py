@@ -1,12 +1,12 @@
 """A language model behind an HTTP server that speaks the protocol of OpenAI: /chat/completions and /completions."""
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
-from glasshouse.llms.language_model import Message, Options, Reply, check_messages
+from glasshouse.llms.language_model import Message, Options, Reply, Show, check_messages
 from glasshouse.specs.errors import GlasshouseError
 
 # A rough guess, since the server's tokenizer is not known: an English token has about four characters.
@@ -30,22 +30,24 @@ class OpenAIModel:
     def complete(self, prompt: str, options: Options) -> Reply:
         return self._reply("/completions", {"prompt": prompt, **self._body(options)}, options)
 
-    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
-        return self._reply("/chat/completions", self._chat_body(messages, options), options)
-
-    def stream_chat(self, messages: Sequence[Message], options: Options) -> Generator[str, None, Reply]:
+    def chat(self, messages: Sequence[Message], options: Options, show: Show = None) -> Reply:
+        check_messages(messages)
+        said = [{"role": message.role, "content": message.text} for message in messages]
+        body = {"messages": said, **self._body(options)}
+        if show is None:
+            return self._reply("/chat/completions", body, options)
         start = time.perf_counter()
-        body = {**self._chat_body(messages, options), "stream": True, "stream_options": {"include_usage": True}}
         text, reason, pieces = "", None, 0
         usage: dict[str, Any] = {}
-        for event in self.endpoint.events("/chat/completions", body):
+        streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        for event in self.endpoint.events("/chat/completions", streamed):
             usage = event.get("usage") or usage
             for choice in event.get("choices") or ():
                 reason = choice.get("finish_reason") or reason
                 piece = (choice.get("delta") or {}).get("content") or ""
                 if piece:
                     text, pieces = text + piece, pieces + 1
-                    yield piece
+                    show(piece)
         if reason is None:
             raise BrokenStream(self.endpoint.server)
         # A server that counts no tokens in a stream usually sends one a piece.
@@ -66,10 +68,6 @@ class OpenAIModel:
         usage = response.get("usage") or {}
         counted = (int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
         return Reply(text or "", _finish(choice.get("finish_reason"), options), *counted, time.perf_counter() - start)
-
-    def _chat_body(self, messages: Sequence[Message], options: Options) -> dict[str, Any]:
-        check_messages(messages)
-        return {"messages": [{"role": m.role, "content": m.text} for m in messages], **self._body(options)}
 
     def _body(self, options: Options) -> dict[str, Any]:
         body = {"model": self.model, **asdict(options), "stop": list(options.stop)}
