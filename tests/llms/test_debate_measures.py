@@ -80,12 +80,11 @@ def test_a_planted_contradiction_is_found_and_is_the_only_one() -> None:
     (found,) = measured(points)
     assert found.measures[CONTRADICTION].value.value == 0.5
     assert found.measures[CONTRADICTION].control.value == 0
-    denied, other, _, denying = (found.notes[point.turn.key] for point in points)
-    assert denied.denied_by == points[3]
-    assert denying.denied_by == points[0]
-    assert denied.denial is not None
-    assert denied.denial.second == "Self-driving cars are not safe"
-    assert other.denied_by is None
+    denied, other, _, denying = (" ".join(found.warnings[point.turn.key]) for point in points)
+    assert denied.startswith(f"contradicts {points[3].turn}")
+    assert denied.endswith("“Self-driving cars are not safe”")
+    assert denying.startswith(f"contradicts {points[0].turn}")
+    assert "contradicts" not in other
 
 
 def test_a_contradiction_within_a_side_is_the_control() -> None:
@@ -118,7 +117,7 @@ def test_drift_is_the_share_of_points_without_a_word_of_the_topic() -> None:
     assert found.mentions["against"] == {"self": 0, "driving": 0.5, "cars": 0}
     assert "stealth" in found.named
     assert "driving" not in found.named
-    assert [note.off_topic for note in found.notes.values()] == [False, True, False, True]
+    assert ["names no word of the topic" in warnings for warnings in found.warnings.values()] == [False, True, False, True]
 
 
 def test_similarity_is_the_cosine_with_the_topic() -> None:

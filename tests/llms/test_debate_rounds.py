@@ -8,12 +8,12 @@ import pytest
 from glasshouse.llms.debate_rounds import (
     AGAINST,
     FOR,
-    Debate,
     DebateJournal,
     DebateOptions,
     DebatePoint,
     clean,
     default_control_topic,
+    hold,
     last_argument,
     turn_seed,
     turns,
@@ -33,7 +33,7 @@ def numbered(name: str) -> ScriptedModel:
 def held(folder: Path, options: DebateOptions = OPTIONS, **models: ScriptedModel) -> list[DebatePoint]:
     journal = DebateJournal(folder / "debate.jsonl", dataclasses.asdict(options))
     try:
-        return Debate(options, [models.get(name) or numbered(name) for name in options.models], journal).run()
+        return hold(options, [models.get(name) or numbered(name) for name in options.models], journal)
     finally:
         journal.close()
 

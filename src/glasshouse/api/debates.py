@@ -12,7 +12,7 @@ from glasshouse.inspection.entailment_metric import Judge
 from glasshouse.llms import answer_journal, debate_judge, debate_measures
 from glasshouse.llms.contradictions import ContradictionTest, EntailmentTest, NegationTest
 from glasshouse.llms.debate_report import DebateResult, content_of
-from glasshouse.llms.debate_rounds import Debate, DebateJournal, DebateOptions, default_control_topic
+from glasshouse.llms.debate_rounds import DebateJournal, DebateOptions, default_control_topic, hold
 from glasshouse.llms.language_model import LanguageModel
 from glasshouse.pages import debate_page
 from glasshouse.records import atomic_files, lock, progress_bar
@@ -71,7 +71,7 @@ def debate(
         closing(DebateJournal(folder / "debate.jsonl", asdict(options))) as journal,
     ):
         with progress_bar.bar("debating") as bar:
-            said = Debate(options, opened, journal).run(bar)
+            said = hold(options, opened, journal, bar)
         summary = None
         if judge is not None and opened_judge is not None:
             name, on_topic = _model_name(judge), [point for point in said if point.turn.topic == topic]

@@ -1,7 +1,7 @@
 """A model as the judge of a debate: which of two arguments is better?
 
-Each pair is asked about twice, with the arguments in either order. That shows
-whether a judge goes by the order alone. A verdict that cannot be read is counted and not guessed.
+Each pair is asked about twice, with the arguments in either order. That shows whether a judge goes by the order alone. A
+verdict that cannot be read is counted and not guessed.
 """
 
 import itertools
@@ -66,7 +66,7 @@ def pairs(points: Sequence[DebatePoint]) -> list[tuple[DebatePoint, DebatePoint]
     for point in points:
         turn = point.turn
         if point.text:
-            places.setdefault((turn.topic, turn.temperature, turn.round, turn.number, turn.side), []).append(point)
+            places.setdefault((turn.topic, turn.temperature, turn.place), []).append(point)
     return [pair for members in places.values() for pair in itertools.combinations(members, 2)]
 
 

@@ -5,13 +5,13 @@ of one side should not deny each other. Intervals take the points of a debate as
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
 import numpy as np
 
-from glasshouse.llms.contradictions import ContradictionTest, Denial
+from glasshouse.llms.contradictions import ContradictionTest
 from glasshouse.llms.debate_rounds import AGAINST, FOR, SIDES, DebateOptions, DebatePoint
 from glasshouse.metrics.text_overlap import FUNCTION_WORDS, content_stems, loop_share, ngram_overlap, rouge_l, stem, words
 from glasshouse.verdicts import mean_intervals
@@ -41,6 +41,8 @@ DEFINITIONS = {
 }
 # Measures that are shares of points.
 SHARES = (CONTRADICTION, OFF_TOPIC, TOPIC_WORDS, LOOPS)
+# An overlap with an earlier point from which on it is remarked.
+REMARKABLE = 0.2
 # Words that are shown of what a model names instead of the topic.
 MOST_NAMED = 6
 
@@ -58,23 +60,12 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class PointNotes:
-    """What is remarkable about one point: the most similar earlier point of its side, what denies it, topic words."""
-
-    repeats: DebatePoint | None = None
-    overlap: float = 0.0
-    denied_by: DebatePoint | None = None
-    denial: Denial | None = None
-    off_topic: bool = False
-
-
-@dataclass(frozen=True)
 class ModelMeasures:
     """All measures of one model.
 
     measures: over all temperatures; pairs are of one temperature. by_temperature: the same measures at each. mentions: side
     -> topic word -> the share of points that have it. named: the most frequent other content words. empty: points without
-    a word.
+    a word. warnings: what a reader of a point should see, by the key of its turn.
     """
 
     model: str
@@ -84,7 +75,7 @@ class ModelMeasures:
     by_temperature: dict[float, dict[str, Measurement]]
     mentions: dict[str, dict[str, float]]
     named: tuple[str, ...]
-    notes: dict[str, PointNotes] = field(repr=False, default_factory=dict)  # by the key of the turn
+    warnings: dict[str, tuple[str, ...]] = field(repr=False, default_factory=dict)
 
 
 def measure(
@@ -118,7 +109,9 @@ class _ModelPoints:
         self.topic_stems = frozenset(content_stems(options.topic))
         # (point for, another point) -> where the two deny each other.
         pairs = [
-            (a, b) for a, b in product(self.points, repeat=2) if a.turn.side == FOR and a is not b and _same_debate(a, b)
+            (a, b)
+            for a, b in product(self.points, repeat=2)
+            if a.turn.side == FOR and a is not b and a.turn.same_debate(b.turn)
         ]
         found = contradictions.denials([(a.text, b.text) for a, b in pairs])
         self.denials = {(a.turn, b.turn): denial for (a, b), denial in zip(pairs, found, strict=True) if denial}
@@ -148,22 +141,24 @@ class _ModelPoints:
             by_temperature,
             mentions,
             tuple(word for word, _ in named.most_common(MOST_NAMED)),
-            {point.turn.key: self._notes(point) for point in self.points},
+            {point.turn.key: tuple(self._warnings(point)) for point in self.points},
         )
 
     def _measures(self, points: Sequence[DebatePoint]) -> dict[str, Measurement]:
         same_side, opposite, other_temperature = Pairs(), Pairs(), Pairs()
         for a, b in combinations(points, 2):
-            if _same_debate(a, b):
+            if a.turn.same_debate(b.turn):
                 (same_side if a.turn.side == b.turn.side else opposite).append((a, b))
-            elif _place(a) == _place(b):
+            elif a.turn.place == b.turn.place:
                 other_temperature.append((a, b))
         other_topic = list(product(points, self.control))
-        other_models = [(a, b) for a, b in product(points, self.others) if _same_debate(a, b) and a.turn.side == b.turn.side]
+        other_models = [
+            (a, b) for a, b in product(points, self.others) if a.turn.same_debate(b.turn) and a.turn.side == b.turn.side
+        ]
         control_overlap = _overlap(other_topic, ngram_overlap)
         # A place of the debate is the unit: its points at all temperatures are drawn together.
         across_temperatures = mean_intervals.mean_of_pairs(
-            [(_place(a), _place(b)) for a, b in other_temperature],
+            [(a.turn.place, b.turn.place) for a, b in other_temperature],
             [ngram_overlap(a.text, b.text) for a, b in other_temperature],
         )
 
@@ -191,7 +186,7 @@ class _ModelPoints:
         """The share of points for that a point of this side denies. A point with no such partner is left out."""
         denied = []
         for point in points:
-            partners = [b for b in points if b is not point and b.turn.side == side and _same_debate(point, b)]
+            partners = [b for b in points if b is not point and b.turn.side == side and point.turn.same_debate(b.turn)]
             if point.turn.side == FOR and partners:
                 denied.append(float(any((point.turn, b.turn) in self.denials for b in partners)))
         return mean_intervals.share(denied)
@@ -200,22 +195,23 @@ class _ModelPoints:
         """The stems of the topic that a point has."""
         return self.topic_stems.intersection(content_stems(point.text))
 
-    def _notes(self, point: DebatePoint) -> PointNotes:
+    def _warnings(self, point: DebatePoint) -> Iterator[str]:
         earlier = [
-            (ngram_overlap(point.text, other.text), other)
+            (ngram_overlap(point.text, other.text), other.turn)
             for other in self.points[: self.points.index(point)]
-            if _same_debate(point, other) and other.turn.side == point.turn.side
+            if point.turn.same_debate(other.turn) and other.turn.side == point.turn.side
         ]
         overlap, repeats = max(earlier, key=lambda pair: pair[0], default=(0.0, None))
-        denial, denied_by = None, None
-        for other in self.points:
-            # Denials are stored for points for; a point against is denied by the points for that it denies.
-            pair = (point, other) if point.turn.side == FOR else (other, point)
-            if found := self.denials.get((pair[0].turn, pair[1].turn)):
-                denial, denied_by = found, other
-                if other.turn.side != point.turn.side:
-                    break
-        return PointNotes(repeats if overlap else None, overlap, denied_by, denial, not self._covered(point))
+        if overlap >= REMARKABLE:
+            yield f"repeats {repeats} (overlap {overlap:.2f})"
+        # Denials are stored for points for; a point against is denied by the points for that it denies.
+        pairs = [((point, other) if point.turn.side == FOR else (other, point), other.turn) for other in self.points]
+        denied = [(self.denials[a.turn, b.turn], turn) for (a, b), turn in pairs if (a.turn, b.turn) in self.denials]
+        if denied:
+            denial, turn = next((each for each in denied if each[1].side != point.turn.side), denied[-1])
+            yield f"contradicts {turn}: “{denial.first}” against “{denial.second}”"
+        if not self._covered(point):
+            yield "names no word of the topic"
 
 
 def _similarity(encoder: TextEncoder, topic: str, points: Sequence[DebatePoint]) -> MeanWithInterval:
@@ -224,14 +220,6 @@ def _similarity(encoder: TextEncoder, topic: str, points: Sequence[DebatePoint])
     vectors = encoder([topic, *(point.text for point in points)])
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return mean_intervals.mean((unit[1:] @ unit[0]).tolist())
-
-
-def _same_debate(first: DebatePoint, second: DebatePoint) -> bool:
-    return first.turn.temperature == second.turn.temperature
-
-
-def _place(point: DebatePoint) -> tuple[str, int, int]:
-    return point.turn.side, point.turn.round, point.turn.number
 
 
 def _overlap(pairs: Sequence[tuple[DebatePoint, DebatePoint]], overlap: Callable[[str, str], float]) -> MeanWithInterval:

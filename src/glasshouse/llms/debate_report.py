@@ -17,9 +17,8 @@ from glasshouse.llms.debate_measures import (
     TOPIC_WORDS,
     Measurement,
     ModelMeasures,
-    PointNotes,
 )
-from glasshouse.llms.debate_rounds import AGAINST, FOR, DebateOptions, DebatePoint, Turn
+from glasshouse.llms.debate_rounds import AGAINST, FOR, DebateOptions, DebatePoint
 from glasshouse.llms.grid_results import without_nan
 from glasshouse.metrics.text_overlap import repeated_words, word_places
 from glasshouse.records import atomic_files
@@ -40,8 +39,6 @@ from glasshouse.verdicts.mean_intervals import MeanWithInterval
 PAGE, MEASURES = "debate.html", "measures.json"
 # Measures that are compared between temperatures.
 BY_TEMPERATURE = (REPETITION, CONTRADICTION, OFF_TOPIC)
-# An overlap with an earlier point from which on it is remarked.
-REMARKABLE = 0.2
 
 
 @dataclass(frozen=True)
@@ -212,35 +209,27 @@ def _transcript(result: DebateResult) -> list[TranscriptPart]:
     parts = [(f"Temperature {temperature:g}", options.topic, temperature) for temperature in options.temperatures]
     if options.control_topic:
         parts.append((f"Control: {options.control_topic}", options.control_topic, options.temperatures[0]))
-    notes = {key: note for model in result.measures for key, note in model.notes.items()}
+    warnings = {key: found for model in result.measures for key, found in model.warnings.items()}
     found = []
     for title, topic, temperature in parts:
         models = []
         for name in options.models:
             place = (topic, temperature, name)
             own = [point for point in result.points if (point.turn.topic, point.turn.temperature, point.turn.model) == place]
-            texts = [(point.turn.side, _point_text(point, own, notes.get(point.turn.key, PointNotes()))) for point in own]
+            texts = [(point.turn.side, _point_text(point, own, warnings.get(point.turn.key, ()))) for point in own]
             pros, cons = (tuple(text for each, text in texts if each == side) for side in (FOR, AGAINST))
             models.append(ModelPoints(name, pros, cons))
         found.append(TranscriptPart(title, tuple(models)))
     return found
 
 
-def _point_text(point: DebatePoint, own: Sequence[DebatePoint], notes: PointNotes) -> PointText:
-    remarks = ["cut off at the maximum number of tokens"] if point.finish == "length" else []
-    warnings = []
-    if notes.repeats is not None and notes.overlap >= REMARKABLE:
-        warnings.append(f"repeats {_place(notes.repeats.turn)} (overlap {notes.overlap:.2f})")
-    if notes.denied_by is not None and notes.denial is not None:
-        denial = f"“{notes.denial.first}” against “{notes.denial.second}”"
-        warnings.append(f"contradicts {_place(notes.denied_by.turn)}: {denial}")
-    if notes.off_topic:
-        warnings.append("names no word of the topic")
+def _point_text(point: DebatePoint, own: Sequence[DebatePoint], warnings: tuple[str, ...]) -> PointText:
     title = f"Round {point.turn.round}, point {point.turn.number}"
     if point.answers is not None:
-        title += f" · answers {point.answers.model}: {_place(point.answers)}"
+        title += f" · answers {point.answers.model}: {point.answers}"
     pieces = marked_pieces(point.text, [other.text for other in own if other is not point])
-    return PointText(title, pieces, tuple(remarks), tuple(warnings))
+    remarks = ("cut off at the maximum number of tokens",) if point.finish == "length" else ()
+    return PointText(title, pieces, remarks, warnings)
 
 
 def marked_pieces(text: str, others: Sequence[str]) -> tuple[tuple[str, bool], ...]:
@@ -254,10 +243,6 @@ def marked_pieces(text: str, others: Sequence[str]) -> tuple[tuple[str, bool], .
             pieces += [(text[position:begin], False), (text[begin:end], True)]
             position = end
     return tuple(piece for piece in [*pieces, (text[position:], False)] if piece[0])
-
-
-def _place(turn: Turn) -> str:
-    return f"point {turn.number} {turn.side} in round {turn.round}"
 
 
 def _with_control(found: Measurement, share: bool) -> str:

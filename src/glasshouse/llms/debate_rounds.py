@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, TypedDict
@@ -83,7 +83,15 @@ class Turn:
 
     @property
     def key(self) -> str:
-        return json.dumps([self.topic, self.temperature, self.round, self.number, self.side, self.model])
+        return json.dumps(astuple(self))
+
+    @property
+    def place(self) -> tuple[int, int, str]:
+        """Where in a debate the turn is, whoever has it."""
+        return self.round, self.number, self.side
+
+    def __str__(self) -> str:
+        return f"point {self.number} {self.side} in round {self.round}"
 
     def same_debate(self, other: "Turn") -> bool:
         return (self.topic, self.temperature) == (other.topic, other.temperature)
@@ -144,28 +152,26 @@ class DebateJournal(AnswerJournal):
         return record
 
 
-class Debate:
-    """A debate of opened models. `models` are in the order of `options.models`."""
+def hold(
+    options: DebateOptions,
+    models: Sequence[LanguageModel],
+    journal: DebateJournal,
+    progress: Callable[[float], None] = lambda share: None,
+) -> list[DebatePoint]:
+    """Ask for every point that the journal does not have, and return all points in order.
 
-    def __init__(self, options: DebateOptions, models: Sequence[LanguageModel], journal: DebateJournal) -> None:
-        self.options, self.journal = options, journal
-        self.models: Mapping[str, LanguageModel] = dict(zip(options.models, models, strict=True))
-
-    def run(self, progress: Callable[[float], None] = lambda share: None) -> list[DebatePoint]:
-        """Ask for every point that the journal does not have, and return all points in order."""
-        order = list(turns(self.options))
-        said: list[DebatePoint] = []
-        for place, turn in enumerate(order):
-            said.append(self._point(turn, said))
-            progress((place + 1) / len(order))
-        return said
-
-    def _point(self, turn: Turn, said: Sequence[DebatePoint]) -> DebatePoint:
-        answers = last_argument(turn, self.options.models, said)
-        messages, model = prompt(turn, self.options, said, answers), self.models[turn.model]
-        how = Options(self.options.max_tokens, turn.temperature, seed=self.options.seed)
-        reply = self.journal.reply("point", turn.key, model, messages, how, asdict(turn))
-        return DebatePoint(turn, clean(reply["text"]), reply["finish"], answers.turn if answers else None)
+    `models` are in the order of `options.models`.
+    """
+    by_name, order = dict(zip(options.models, models, strict=True)), list(turns(options))
+    said: list[DebatePoint] = []
+    for turn in order:
+        answers = last_argument(turn, options.models, said)
+        how = Options(options.max_tokens, turn.temperature, seed=options.seed)
+        messages = prompt(turn, said, answers)
+        reply = journal.reply("point", turn.key, by_name[turn.model], messages, how, asdict(turn))
+        said.append(DebatePoint(turn, clean(reply["text"]), reply["finish"], answers.turn if answers else None))
+        progress(len(said) / len(order))
+    return said
 
 
 def clean(text: str) -> str:
@@ -188,9 +194,7 @@ def last_argument(turn: Turn, models: Sequence[str], said: Sequence[DebatePoint]
     return arguments[-1] if arguments and turn.round > 1 else None
 
 
-def prompt(
-    turn: Turn, options: DebateOptions, said: Sequence[DebatePoint], answers: DebatePoint | None = None
-) -> list[Message]:
+def prompt(turn: Turn, said: Sequence[DebatePoint], answers: DebatePoint | None) -> list[Message]:
     """The messages that ask for one point. The model is told its earlier points of the same side."""
     earlier = [
         point.text

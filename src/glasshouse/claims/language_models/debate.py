@@ -14,7 +14,7 @@ from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measureme
 from glasshouse.claims.language_models.stories_model import open_stories
 from glasshouse.claims.rules import higher
 from glasshouse.llms.contradictions import NegationTest
-from glasshouse.llms.debate_rounds import AGAINST, FOR, Debate, DebateJournal, DebateOptions, DebatePoint
+from glasshouse.llms.debate_rounds import AGAINST, FOR, DebateJournal, DebateOptions, DebatePoint, hold
 from glasshouse.llms.local_models import RunModel
 from glasshouse.metrics.text_overlap import content_stems, loop_share, ngrams, words
 from glasshouse.records import progress_bar
@@ -163,7 +163,7 @@ def _measure(run: Run, count: int, seed: int | None = None) -> dict[str, Any]:
         for repeat in range(max(count, 2)):  # points of different debates are compared
             options = DebateOptions(topic, ("model",), POINTS, 1, (TEMPERATURE,), seed * DEBATES + repeat, TOKENS)
             with closing(DebateJournal(folder / f"{seed}-{number}-{repeat}.jsonl", asdict(options))) as journal:
-                debates[number].append(Debate(options, [model], journal).run())
+                debates[number].append(hold(options, [model], journal))
     return {**measures_of(debates), "example": debates[-1][0][0].text}
 
 
