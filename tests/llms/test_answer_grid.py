@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.llms.answer_grid import AnswerGrid, GridEvent, GridOptions, answer_seed
-from glasshouse.llms.http_endpoint import RetryPolicy
+from glasshouse.llms.http_endpoint import HTTPEndpoint
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.questions import PromptQuestion, parse_check
 from glasshouse.specs.errors import GlasshouseError
@@ -19,7 +19,7 @@ QUESTIONS = [
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr(RetryPolicy, "pause", lambda self, attempt, asked: 0.0)
+    monkeypatch.setattr(HTTPEndpoint, "_pause", lambda self, attempt, asked: 0.0)
 
 
 @pytest.fixture

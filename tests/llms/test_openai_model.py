@@ -2,7 +2,7 @@
 
 import pytest
 
-from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint, RetryPolicy
+from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
 from glasshouse.llms.language_model import Message, Options
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.specs.errors import GlasshouseError
@@ -13,7 +13,7 @@ CHAT = [Message("system", "Be brief."), Message("user", "What is 77 divided by 2
 
 @pytest.fixture
 def model(server):
-    return OpenAIModel("gpt-x", HTTPEndpoint(server.address, retries=RetryPolicy(3, 0.01)), "remote")
+    return OpenAIModel("gpt-x", HTTPEndpoint(server.address, attempts=3, first_pause=0.01), "remote")
 
 
 def test_a_chat_is_streamed_with_its_counts(server, model):

@@ -16,7 +16,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from glasshouse.records.progress_bar import say
@@ -39,29 +38,20 @@ class BrokenStream(GlasshouseError):
         super().__init__(f"{server} broke off in the middle of an answer; ask again")
 
 
-@dataclass(frozen=True)
-class RetryPolicy:
-    """How often a request is sent, and the pause before the second time, which doubles each time after."""
-
-    attempts: int = 6
-    first_pause: float = 1.0
-
-    def pause(self, attempt: int, asked: float | None) -> float:
-        """The pause after attempt 0, 1, ...; `asked` is what the server asks for."""
-        backed_off = self.first_pause * 2.0**attempt * random.uniform(0.5, 1.0)
-        return backed_off if asked is None else max(asked, backed_off)
-
-
 class HTTPEndpoint:
-    """A server at `base_url`, to which JSON is posted. The key goes into the header alone, never into a message."""
+    """A server at `base_url`, to which JSON is posted. The key goes into the header alone, never into a message.
+
+    A request is sent up to `attempts` times. The pause before the second time doubles each time after.
+    """
 
     def __init__(
         self,
         base_url: str,
         key: str = "",
         timeout: float = 120.0,
-        retries: RetryPolicy | None = None,
         requests_per_minute: float = 0.0,
+        attempts: int = 6,
+        first_pause: float = 1.0,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         parts = urllib.parse.urlsplit(self.base_url)
@@ -71,20 +61,15 @@ class HTTPEndpoint:
             raise GlasshouseError(
                 "is not encrypted, so the key could be read on the way; use an https:// address", "base_url", self.base_url
             )
-        self._key, self.timeout, self.retries = key, timeout, retries or RetryPolicy()
+        self._key, self._timeout, self._attempts, self._first_pause = key, timeout, attempts, first_pause
         # A proxy of the environment is for other machines.
         proxies = [urllib.request.ProxyHandler({})] if loopback else []
         self._opener = urllib.request.build_opener(_NoRedirects, *proxies)
         self._spacing = 60.0 / requests_per_minute if requests_per_minute else 0.0
         self._next_request, self._lock = 0.0, threading.Lock()
-        self.requests = 0  # sent so far, retries included
-
-    def get(self, path: str) -> dict[str, Any]:
-        """Read a path and return the JSON of the response."""
-        return self.post(path, None)
 
     def post(self, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        """Send a request and return the JSON of the response."""
+        """Send a request and return the JSON of the response. Without a body the path is read."""
         content = _json_object(self._send(path, body, lambda response: response.read()))
         if content is None:
             raise GlasshouseError(f"{self.server} answered {path} with something that is no JSON object; check base_url")
@@ -103,29 +88,27 @@ class HTTPEndpoint:
                     field, _, value = line.decode("utf-8", "replace").rstrip("\r\n").partition(":")
                     if field == "data" and value.strip() == "[DONE]":
                         return
-                    if field == "data":
-                        yield self._event(value)
+                    if field != "data":
+                        continue
+                    event = _json_object(value)
+                    if event is None:
+                        raise BrokenStream(self.server)
+                    if "error" in event:
+                        raise GlasshouseError(f"{self.server} failed in the middle of an answer: {self._message(value)}")
+                    yield event
         except CONNECTION_ERRORS:
             raise BrokenStream(self.server) from None
-
-    def _event(self, value: str) -> dict[str, Any]:
-        event = _json_object(value)
-        if event is None:
-            raise BrokenStream(self.server)
-        if "error" in event:
-            raise GlasshouseError(f"{self.server} failed in the middle of an answer: {self._message(value)}")
-        return event
 
     def _send(self, path: str, body: dict[str, Any] | None, read: Callable[[Any], Any]) -> Any:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        for attempt in range(self.retries.attempts):
+        for attempt in range(self._attempts):
             self._wait_for_turn()
             request = urllib.request.Request(self.base_url + path, data, headers)
             try:
-                return read(self._opener.open(request, timeout=self.timeout))
+                return read(self._opener.open(request, timeout=self._timeout))
             except urllib.error.HTTPError as error:
                 reason = self._reason(error)
                 if error.code != TOO_MANY_REQUESTS and error.code < 500:
@@ -134,8 +117,8 @@ class HTTPEndpoint:
             except CONNECTION_ERRORS as error:
                 cause = getattr(error, "reason", None) or error
                 reason, asked = f"no connection ({self._redacted(str(cause) or type(cause).__name__)})", None
-            pause = self.retries.pause(attempt, asked)
-            if attempt + 1 == self.retries.attempts or pause > LONGEST_PAUSE:
+            pause = self._pause(attempt, asked)
+            if attempt + 1 == self._attempts or pause > LONGEST_PAUSE:
                 break
             if pause >= NOTED_PAUSE:
                 say(f"{self.server}: {reason}; next try in {pause:.0f} s")
@@ -144,13 +127,16 @@ class HTTPEndpoint:
         times = "once" if attempt == 0 else f"{attempt + 1} times"
         raise GlasshouseError(f"{self.server} was asked {times}: {reason}{wait}; try again later")
 
+    def _pause(self, attempt: int, asked: float | None) -> float:
+        """The pause after attempt 0, 1, ...; `asked` is what the server asks for."""
+        return max(asked or 0.0, self._first_pause * 2.0**attempt * random.uniform(0.5, 1.0))
+
     def _wait_for_turn(self) -> None:
         """Requests start at least `_spacing` seconds apart."""
         with self._lock:
             now = time.monotonic()
             turn = max(now, self._next_request)
             self._next_request = turn + self._spacing
-            self.requests += 1
         if turn > now:
             time.sleep(turn - now)
 

@@ -15,7 +15,7 @@ import weakref
 from pathlib import Path
 from typing import Final
 
-from glasshouse.llms.http_endpoint import HTTPEndpoint, RetryPolicy
+from glasshouse.llms.http_endpoint import HTTPEndpoint
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
 _SINGLE_THREAD_BYTES: Final = 1 << 26
@@ -50,7 +50,7 @@ def start_server(path: Path, context: int = 0, device: str = "auto", parallel: i
         address = ""
     if not address:
         raise GlasshouseError(f"llama.cpp cannot run {path}: {_reason(process)}")
-    endpoint = HTTPEndpoint(address, key, _TIMEOUT, RetryPolicy(attempts=1))
+    endpoint = HTTPEndpoint(address, key, _TIMEOUT, attempts=1)
     weakref.finalize(endpoint, _end, process)
     return endpoint
 

@@ -89,7 +89,7 @@ class ModelEntry:
             return RunModel(Run(self.target, device), self.name)
         if self.kind == "gguf":
             return GGUFModel(self.folder / self.target, self.name, device, self.context)
-        endpoint = HTTPEndpoint(self.base_url, self._key(), self.timeout, None, self.requests_per_minute)
+        endpoint = HTTPEndpoint(self.base_url, self._key(), self.timeout, self.requests_per_minute)
         return OpenAIModel(self.target, endpoint, self.name, self.context)
 
     def _key(self) -> str:

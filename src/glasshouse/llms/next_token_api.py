@@ -167,7 +167,7 @@ class ServerAPI:
         return str(response.get("prompt", token))
 
     def _vocabulary(self) -> int:
-        found: Any = self.model.endpoint.get(f"/models/{self.model.model}").get("vocabulary")
+        found: Any = self.model.endpoint.post(f"/models/{self.model.model}", None).get("vocabulary")
         if not isinstance(found, int) or found < 2:
             raise GlasshouseError(
                 f"{self.model.endpoint.server} does not say how many tokens {self.name} has; "
