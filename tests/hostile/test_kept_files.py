@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +62,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
     (job.path / job_folder.TASKS).write_text(json.dumps([[[{"run": "a", "name": "a", "branch_of": None}]]]))
     (folder / "grid").mkdir()
     (folder / "grid" / DESIGN).write_text(json.dumps(GRID))
-    journal = AnswerJournal(folder / "grid" / ANSWERS, GridAnswer, lambda record: str(record["repeat"]))
-    journal.add(asdict(GridAnswer("q", "m", 0, 0, "text", "stop", 3, 4, 0.5)))
-    journal.add(asdict(GridAnswer("q", "m", 1, 0, "text", "stop", 3, 4, 0.5, passed=True)))
+    journal = AnswerJournal(folder / "grid" / ANSWERS, GridAnswer, lambda answer: answer.cell)
+    journal.add(GridAnswer("q", "m", 0, 0, "text", "stop", 3, 4, 0.5))
+    journal.add(GridAnswer("q", "m", 1, 0, "text", "stop", 3, 4, 0.5, passed=True))
     journal.close()
     debate = DebateJournal(folder / "debate.jsonl", {"rounds": 2})
     debate.add({"kind": "point", "key": "a/1", "text": "yes", "finish": "end"})
@@ -153,7 +152,7 @@ def _read_job(folder: Path) -> None:
 def _read_grid(folder: Path) -> None:
     path = folder / "grid"
     refuse_other(path / DESIGN, (path / DESIGN).read_bytes(), GRID)
-    AnswerJournal(path / ANSWERS, GridAnswer, lambda record: str(record["repeat"])).close()
+    AnswerJournal(path / ANSWERS, GridAnswer, lambda answer: answer.cell).close()
 
 
 FILES: dict[str, Callable[[Path], Any]] = {

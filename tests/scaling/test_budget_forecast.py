@@ -1,9 +1,11 @@
 """The largest budget, predicted from the smaller ones."""
 
+import json
 from dataclasses import asdict
 
 import numpy as np
 
+from glasshouse.records import kept_json
 from glasshouse.scaling import budget_forecast, scaling_report
 from glasshouse.scaling.budget_forecast import BudgetForecast, ForecastOutcome
 from glasshouse.scaling.regression import LawEstimate
@@ -49,9 +51,9 @@ def test_an_earlier_miss_widens_the_intervals():
 def test_a_forecast_is_kept_as_json():
     size = budget_forecast.SizeForecast("2x32", 1e4, 1e6, LawEstimate(2.0, 1.9, 2.1))
     forecast = BudgetForecast(1e12, "parametric", (size,), LawEstimate(1e4, 5e3, 2e4))
-    assert budget_forecast.from_json(asdict(forecast)) == forecast
+    assert kept_json.parse(json.dumps(asdict(forecast)), BudgetForecast) == forecast
     refused = BudgetForecast(1e12, refused="too few sizes")
-    assert budget_forecast.from_json(asdict(refused)) == refused
+    assert kept_json.parse(json.dumps(asdict(refused)), BudgetForecast) == refused
     assert "too few sizes" in scaling_report.forecast_answer(ForecastOutcome(refused, {}))
     waiting = ForecastOutcome(forecast, {})
     assert "not measured yet" in scaling_report.forecast_answer(waiting)

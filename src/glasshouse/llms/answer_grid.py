@@ -8,7 +8,7 @@ import hashlib
 import json
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -89,8 +89,8 @@ class GridEvent:
     answer: GridAnswer | None = None
 
 
-class Events(queue.Queue[GridEvent | Exception | None]):
-    """What the threads hand over: events, a bug, and None at the end of each thread."""
+# What the threads hand over: events, a bug, and None at the end of each thread.
+Events = queue.Queue[GridEvent | Exception | None]
 
 
 class _Stopped(Exception):
@@ -128,10 +128,8 @@ class AnswerGrid:
         design = {"questions": [asdict(question) for question in questions], "models": self.identities, **asdict(options)}
         self.folder = folder or FOLDER / f"{title}-{_digest(design, 4).hex()}"
         self._make_folder(design)
-        self._journal = AnswerJournal(
-            self.folder / ANSWERS, GridAnswer, lambda record: (record["question"], record["model"], record["repeat"])
-        )
-        self.found = {cell: GridAnswer(**record) for cell, record in self._journal.records.items()}
+        self._journal = AnswerJournal(self.folder / ANSWERS, GridAnswer, lambda answer: answer.cell)
+        self.found: Mapping[Cell, GridAnswer] = self._journal.records
         self.failed: dict[str, GlasshouseError] = {}
 
     def _make_folder(self, design: dict[str, Any]) -> None:
@@ -169,31 +167,30 @@ class AnswerGrid:
         with lock.hold(self.folder, "wait for it, or name another folder with --output"):
             for answer in self.answers:
                 self._repeat(answer, show)
-            self._run(show)
-
-    def _run(self, show: Callable[[GridEvent], None]) -> None:
-        self.failed = {}
-        events, stop = Events(), threading.Event()
-        workers = [threading.Thread(target=self._work, args=(cells, events, stop), daemon=True) for cells in self._shares()]
-        for worker in workers:
-            worker.start()
-        running = len(workers)
-        try:
-            while running:
-                event = events.get()
-                if isinstance(event, Exception):
-                    raise event
-                if event is None:
-                    running -= 1
-                elif event.answer is None:
-                    show(event)
-                else:
-                    self._keep(event.answer, show)
-                    self._repeat(event.answer, show)
-        finally:
-            stop.set()
+            self.failed = {}
+            events, stop = Events(), threading.Event()
+            workers = [
+                threading.Thread(target=self._work, args=(cells, events, stop), daemon=True) for cells in self._shares()
+            ]
             for worker in workers:
-                worker.join(STOPPING_SECONDS)
+                worker.start()
+            running = len(workers)
+            try:
+                while running:
+                    event = events.get()
+                    if isinstance(event, Exception):
+                        raise event
+                    if event is None:
+                        running -= 1
+                    elif event.answer is None:
+                        show(event)
+                    else:
+                        self._keep(event.answer, show)
+                        self._repeat(event.answer, show)
+            finally:
+                stop.set()
+                for worker in workers:
+                    worker.join(STOPPING_SECONDS)
 
     def _shares(self) -> list[list[Cell]]:
         """The cells of each thread: those of all models of this machine, and those of each remote model."""
@@ -221,8 +218,8 @@ class AnswerGrid:
     def _answer(self, cell: Cell, events: Events, stop: threading.Event) -> GridAnswer:
         question = next(question for question in self.questions if question.name == cell[0])
         model = next(model for model in self.models if model.name == cell[1])
-        seed = answer_seed(self.options.seed, *cell)
-        options = Options(self.options.max_tokens, self.options.temperature, self.options.top_p, seed=seed)
+        asked = self.options
+        options = Options(asked.max_tokens, asked.temperature, asked.top_p, seed=answer_seed(asked.seed, *cell))
 
         def show(piece: str) -> None:
             if stop.is_set():
@@ -238,22 +235,12 @@ class AnswerGrid:
                 if attempt == STREAM_ATTEMPTS:
                     raise
         fault = question.fault(reply.text)
-        return GridAnswer(
-            *cell,
-            seed,
-            reply.text,
-            reply.finish,
-            reply.prompt_tokens,
-            reply.tokens,
-            round(reply.seconds, 4),
-            model.cost(reply),
-            not fault if question.checks else None,
-            fault,
-        )
+        answered = (reply.text, reply.finish, reply.prompt_tokens, reply.tokens, round(reply.seconds, 4))
+        passed = not fault if question.checks else None
+        return GridAnswer(*cell, options.seed or 0, *answered, model.cost(reply), passed, fault)
 
     def _keep(self, answer: GridAnswer, show: Callable[[GridEvent], None]) -> None:
-        self.found[answer.cell] = answer
-        self._journal.add(asdict(answer))
+        self._journal.add(answer)
         show(GridEvent(*answer.cell, answer=answer))
 
     def _repeat(self, first: GridAnswer, show: Callable[[GridEvent], None]) -> None:

@@ -6,18 +6,18 @@ Each line is on the disk before the next question is asked. Knows no model.
 import json
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from glasshouse import formatting
 from glasshouse.records import containment, kept_json
 from glasshouse.records.journals import JournalFile
-from glasshouse.records.kept_schema import as_type
 from glasshouse.specs.errors import GlasshouseError
 
 
 class AnswerJournal:
-    """`records` are the answers so far, by key. They fit `schema`; the question of a damaged line is asked again.
+    """`records` are the answers so far, by key. They are of the type `kind`; the question of a damaged line is asked again.
 
     With `asked`, the first line says what is asked, and a journal of something else is refused. Without a path nothing is
     kept.
@@ -26,7 +26,7 @@ class AnswerJournal:
     def __init__(
         self,
         path: Path | None,
-        schema: Any,
+        kind: Any,
         key: Callable[[Any], Hashable],
         asked: Mapping[str, Any] | None = None,
         option: str = "--output",
@@ -34,8 +34,10 @@ class AnswerJournal:
         self.records: dict[Any, Any] = {}
         self.path, self._key = path, key
         self._file = None if path is None else JournalFile(path)
-        lines = [] if self._file is None else self._file.lines
-        if asked is not None and path is not None and self._file is not None:
+        if path is None or self._file is None:
+            return
+        lines = self._file.lines
+        if asked is not None:
             if lines:
                 refuse_other(path, lines[0], asked, option)
             else:
@@ -43,15 +45,14 @@ class AnswerJournal:
             lines = lines[1:]
         for line in lines:
             with suppress(ValueError):
-                record = kept_json.parse(line)
-                as_type(record, schema)
+                record = kept_json.parse(line, kind)
                 self.records[key(record)] = record
 
     def add(self, record: Any, to_disk: bool = True) -> None:
         """Keep an answer; with `to_disk` it outlives the machine."""
         self.records[self._key(record)] = record
         if self._file is not None:
-            self._file.write(record, to_disk)
+            self._file.write(asdict(record) if is_dataclass(record) else record, to_disk)
 
     def close(self) -> None:
         if self._file is not None:

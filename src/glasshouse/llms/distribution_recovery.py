@@ -75,19 +75,16 @@ class Recovered:
     errors: np.ndarray
     calls: int
     method: str
-    probe: APIProbe
-    missing: int = 0
+    missing: int
 
     def most_likely(self, count: int) -> list[int]:
         return [int(token) for token in np.argsort(-self.log_probabilities, kind="stable")[:count]]
 
     def sample(self, count: int, top_p: float = 1.0, temperature: float = 1.0, seed: int = 0) -> list[int]:
         """Draw next tokens from the recovered distribution, from the most likely ones that together reach `top_p`."""
-        options = Sampling(temperature=temperature, top_p=top_p, seed=seed)
         logits = torch.from_numpy(self.log_probabilities).expand(count, -1)
-        tokens: list[int] = draw(
-            distribution(logits, options), torch.tensor(seed), torch.arange(count), torch.tensor(0)
-        ).tolist()
+        probabilities = distribution(logits, Sampling(temperature=temperature, top_p=top_p, seed=seed))
+        tokens: list[int] = draw(probabilities, torch.tensor(seed), torch.arange(count), torch.tensor(0)).tolist()
         return tokens
 
 
@@ -110,13 +107,11 @@ class Recovery:
             raise GlasshouseError(f"is not known; choose one of: {', '.join(METHODS)}", "method", method)
         self.api, self.prompt, self.top, self.method = api, prompt, top, method
         asked = {"model": api.name, "shows": api.shows, "vocabulary": api.vocabulary, "prompt": prompt, "top": top}
-        self.journal = AnswerJournal(journal, KeptAnswer, lambda record: str(record[0]), asked, "--journal")
-        self.calls = 0  # in this process and before it
+        self.journal = AnswerJournal(journal, KeptAnswer, lambda record: record[0], asked, "--journal")
         self.log_probabilities = np.full(api.vocabulary, np.nan)
         self.errors = np.zeros(api.vocabulary)
-        self._asked: set[str] = set()
-        self._progress: Callable[[float], None] = lambda share: None
-        self._planned = 1
+        self._asked: set[str] = set()  # the calls, in this process and before it
+        self._progress: Callable[[int], None] = lambda calls: None
 
     def probe(self) -> APIProbe:
         """Two or three calls, all but the last of which are part of the recovery."""
@@ -168,7 +163,7 @@ class Recovery:
         """Probe, plan and recover. Answers that the journal has are not asked for again."""
         probe = self.probe()
         plan = self.plan(probe)
-        self._progress, self._planned = progress, plan.calls
+        self._progress = lambda calls: progress(min(calls / plan.calls, 1.0))
         for token, value in self.first.top:
             self.log_probabilities[token], self.errors[token] = value, probe.rounding
         if plan.method == RATIO:
@@ -179,15 +174,15 @@ class Recovery:
             self._by_force(probe)
         else:
             self._bisect(self.unseen, probe)
-        missing = int(np.isnan(self.log_probabilities).sum())
-        found = np.where(np.isnan(self.log_probabilities), -np.inf, self.log_probabilities)
+        missing = np.isnan(self.log_probabilities)
+        found = np.where(missing, -np.inf, self.log_probabilities)
         # The probabilities of all tokens sum to 1, which makes up for the rounding of the most likely token.
         normalised = found - np.logaddexp.reduce(found)
         probabilities = np.exp(normalised)
         # If every probability were as much too low as its error allows, their sum would be this much too low.
         errors = self.errors + math.log((probabilities * np.exp(self.errors)).sum())
         self.journal.close()
-        return Recovered(normalised, errors, self.calls, plan.method, probe, missing)
+        return Recovered(normalised, errors, len(self._asked), plan.method, int(missing.sum()))
 
     def _by_ratio(self, probe: APIProbe) -> None:
         measured = self._measure_ratios(self.unseen, probe)
@@ -269,13 +264,12 @@ class Recovery:
         key = json.dumps(sorted(bias.items()))
         if key not in self.journal.records:
             answer = self.api.ask(self.prompt, self.top, bias)
-            self.journal.add([key, answer.token, answer.log_probability, answer.top], to_disk=False)
+            self.journal.add((key, answer.token, answer.log_probability, answer.top), to_disk=False)
         if key not in self._asked:
             self._asked.add(key)
-            self.calls += 1
-            self._progress(min(self.calls / self._planned, 1.0))
+            self._progress(len(self._asked))
         _, token, shown, top = self.journal.records[key]
-        return Answer(token, shown, tuple((int(token), float(value)) for token, value in top))
+        return Answer(token, shown, tuple(top))
 
     def _first_group(self) -> list[int]:
         """The most likely token and the first unseen ones; an answer that shows one token has place for one unseen alone."""
