@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from glasshouse import models, parts
-from glasshouse.models.heads.base import HeadSizes
+from glasshouse.parts.sizes import Sizes
 from tests.generation.small_models import continue_greedily
 from tests.models.small_models import CONTEXT, build, tokens
 
@@ -38,6 +38,6 @@ def test_parts_build_an_encoder_decoder_by_hand():
         embedding=nn.Embedding(29, width),
         encoder=models.TransformerStack(None, [encoder_block], position=parts.Sinusoidal(width)),
         decoder=models.TransformerStack(None, [block], position=parts.Sinusoidal(width)),
-        head=models.NextTokenHead(HeadSizes(width, 29)),
+        head=models.NextTokenHead(Sizes(width, vocabulary=29)),
     )
     assert model(tokens(2, 5), tokens(2, 7)).shape == (2, 7, 29)

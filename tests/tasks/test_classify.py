@@ -227,6 +227,7 @@ def test_training_batches_alone_have_the_logits_of_models_that_did_not_see_the_t
     splits, examples = job.prepared.splits, np.arange(4)
     batch = job.task.batch(splits["train"], 0, examples * 0, examples)
     assert batch["wide_logits"].shape == (4, 2)
+    assert model.head.wide is not None
     assert not torch.allclose(batch["wide_logits"], model.head.wide(batch["tokens"], batch["lengths"]), atol=1e-3)
     assert "wide_logits" not in job.task.batch(splits["validation"], 0, examples * 0, examples)
     with_logits = job.task.loss_sum(model.train(), batch)

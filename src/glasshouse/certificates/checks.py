@@ -290,7 +290,7 @@ def _engine(subject: CertifiedRun, micro_batches: int = 1) -> Engine:
         if isinstance(module, nn.Dropout):
             module.p = 0.0
         elif isinstance(getattr(module, "dropout", None), float):
-            module.dropout = 0.0  # type: ignore[assignment]
+            module.dropout = 0.0
     training = replace(
         subject.spec.training,
         batch=ROWS,

@@ -10,10 +10,9 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from torch import nn
-
 from glasshouse.claims.bench import Bench
 from glasshouse.data import prepared_data
+from glasshouse.models.base import Model
 from glasshouse.results.claim import Series
 from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
@@ -35,7 +34,7 @@ def score_arm(bench: Bench, study: StudyResults, arm: str, split: str, **evaluat
     return cached_by_seed(bench, study, arm, name, lambda run: score_model(run, run.model, split, **evaluation))
 
 
-def score_model(run: Run, model: nn.Module, split: str, **evaluation: Any) -> dict[str, float]:
+def score_model(run: Run, model: Model, split: str, **evaluation: Any) -> dict[str, float]:
     """The task's metrics of a model on a split of the run's data. The model is the run's own or derived from it."""
     prepared = prepared_data.prepare(run.spec.data, run.tokenizer, columns=run.task.columns)
     settings = replace(run.spec.evaluation, own={**run.spec.evaluation.own, **evaluation})

@@ -142,7 +142,7 @@ def layer_of(name: str) -> str:
     return parts[0]
 
 
-def _jacobians(model: nn.Module, batch: Batch) -> tuple[tuple[Spread, ...], tuple[Spread, ...]]:
+def _jacobians(model: models.Model, batch: Batch) -> tuple[tuple[Spread, ...], tuple[Spread, ...]]:
     """(singular values by layer, by distance in time) of the stack that predicts, for the first text of the batch."""
     states = _states(model, batch)
     embedded, layers = states[0], states[1:]

@@ -6,7 +6,7 @@ Axes: B batch, S source tokens, T target tokens, D width, V vocabulary.
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,7 @@ from glasshouse.specs.spec_fields import setting
 class WritingModel(Model):
     """A model whose decoder writes a text about something that the model reads first."""
 
-    text_stacks = ("decoder.",)
+    text_stacks: ClassVar[tuple[str, ...]] = ("decoder.",)
     embedding: nn.Embedding
     decoder: TransformerStack
 

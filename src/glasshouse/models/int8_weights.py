@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.models.decoder import Decoder
-from glasshouse.models.heads.base import HeadSizes
 from glasshouse.models.heads.next_token import NextTokenHead
+from glasshouse.parts.sizes import Sizes
 
 QNNPACK = "qnnpack"
 LARGEST = 127
@@ -94,7 +94,7 @@ class Int8Head(NextTokenHead):
     """A next-token head with a copy of its matrix in 8 bits. A tied matrix is also the embedding, so it stays too."""
 
     def __init__(self, head: NextTokenHead, embedding_VD: Tensor) -> None:
-        super().__init__(HeadSizes(head.width, head.vocabulary), NextTokenHead.Settings(softcap=head.softcap))
+        super().__init__(Sizes(head.width, vocabulary=head.vocabulary), NextTokenHead.Settings(softcap=head.softcap))
         self.weight, self.bias = head.weight, head.bias
         self.product = Int8Linear(head.matrix(embedding_VD).detach(), None if head.bias is None else head.bias.detach())
 

@@ -56,7 +56,7 @@ def is_possible(model: TransformerStack) -> bool:
 
     Dropout would draw other masks for the same seed.
     """
-    attentions = [block.attention for block in model.blocks]
+    attentions = model.attentions
     return (
         bool(attentions)
         and type(model.embedding) is TokenEmbedding

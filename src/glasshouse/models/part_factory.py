@@ -6,10 +6,11 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from glasshouse.models.heads.base import Head, HeadSizes
+from glasshouse.models.heads.base import Head
 from glasshouse.parts.attention.cross import CrossAttention
 from glasshouse.parts.block import Block
 from glasshouse.parts.capabilities import require
+from glasshouse.parts.connection import Connection
 from glasshouse.parts.patch_embedding import Patches, PictureSettings
 from glasshouse.parts.positions.base import NoPosition
 from glasshouse.parts.sizes import Sizes
@@ -90,7 +91,7 @@ class PartFactory:
             require(cls, position.mechanism, f"{setting} with model.position={self.spec.position!r}")
         return self.build("attention", position=NoPosition() if cross else self.position(at_embedding=False))
 
-    def connection(self) -> nn.Module:
+    def connection(self) -> Connection:
         return self.build("connection", norm=self.norm())
 
     def block(self) -> Block:
@@ -159,8 +160,7 @@ class PartFactory:
             raise SpecError(
                 f"does not fit model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}", "model.head.kind", kind
             )
-        sizes = HeadSizes(spec.width, vocabulary, spec.tied, spec.dropout, spec.epsilon)
-        return cls(sizes, settings_of(cls, spec.head.own))
+        return cls(replace(self.sizes, vocabulary=vocabulary, tied=spec.tied), settings_of(cls, spec.head.own))
 
 
 def _with_bar(build: Callable[[], Built], count: int) -> list[Built]:

@@ -68,7 +68,7 @@ class TransformerStack(nn.Module):
         x = self.embedding(inputs)
         if positions is None:
             positions = torch.arange(x.shape[1], device=x.device)
-        check_length([self.position, *(block.attention for block in self._blocks)], mask.longest or x.shape[1])
+        check_length([self.position, *self.attentions], mask.longest or x.shape[1])
         if self.segments is not None:
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
         x = self.embedding_norm(self.position.embed(x, positions))
@@ -81,6 +81,11 @@ class TransformerStack(nn.Module):
     @property
     def _blocks(self) -> Iterable[Block]:
         return cast(Iterable[Block], self.blocks)
+
+    @property
+    def attentions(self) -> list[Attention]:
+        """The attention of each block."""
+        return [block.attention for block in self._blocks]
 
     def block_flops(self, tokens: int, causal: bool, source: int = 0) -> int:
         """FLOPs of the blocks' matrix products in the forward pass of one sequence."""

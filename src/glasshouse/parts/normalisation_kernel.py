@@ -19,7 +19,7 @@ if TRITON_INSTALLED:
     import triton.language as tl
 
     @triton.jit
-    def _normalise_kernel(  # type: ignore[no-untyped-def]
+    def _normalise_kernel(
         x,
         gain,
         bias,

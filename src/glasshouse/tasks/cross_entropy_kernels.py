@@ -30,7 +30,7 @@ if TRITON_INSTALLED:
     import triton.language as tl
 
     @triton.jit
-    def _loss_kernel(  # type: ignore[no-untyped-def]
+    def _loss_kernel(
         logits,
         targets,
         losses,
@@ -68,7 +68,7 @@ if TRITON_INSTALLED:
         tl.store(losses + row, tl.where(scored, loss, 0.0))
 
     @triton.jit
-    def _gradient_kernel(  # type: ignore[no-untyped-def]
+    def _gradient_kernel(
         logits,
         targets,
         target_logs,
@@ -96,7 +96,7 @@ if TRITON_INSTALLED:
             tl.store(output + row * size + column, gradient.to(output.dtype.element_ty), mask=column < size)
 
     @triton.jit
-    def _loss_and_gradient_kernel(  # type: ignore[no-untyped-def]
+    def _loss_and_gradient_kernel(
         logits,
         targets,
         losses,
@@ -142,7 +142,7 @@ if TRITON_INSTALLED:
             tl.store(gradient_start + column, gradient.to(gradients.dtype.element_ty), mask=column < size)
 
     @triton.jit
-    def _transpose_kernel(source, result, rows, columns, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
+    def _transpose_kernel(source, result, rows, columns, TILE: tl.constexpr):
         row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
         column = tl.program_id(1).to(tl.int64) * TILE + tl.arange(0, TILE)
         inside = (row < rows)[:, None] & (column < columns)[None, :]

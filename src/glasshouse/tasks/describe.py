@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
@@ -60,7 +59,7 @@ class Describe(WrittenTextTask):
     def example_lengths(self, shard: Shard) -> np.ndarray:
         return np.diff(shard.starts)
 
-    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+    def text_batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool = False) -> Batch:
         captions = padding.texts_of(shard, examples, self.max_length)
         inputs = padding.joined(padding.repeated([self.end], len(examples)), captions)
         return {

@@ -18,19 +18,19 @@ if TRITON_INSTALLED:
     import triton.language as tl
 
     @triton.jit
-    def _load_rows(matrix, row, column, count: tl.constexpr, width: tl.constexpr):  # type: ignore[no-untyped-def]
+    def _load_rows(matrix, row, column, count: tl.constexpr, width: tl.constexpr):
         """Some rows of a matrix (count, width); 0 beyond its ends."""
         inside = (row[:, None] < count) & (column[None, :] < width)
         return tl.load(matrix + row[:, None] * width + column[None, :], mask=inside, other=0.0)
 
     @triton.jit
-    def _scored_targets(targets, row, rows: tl.constexpr, IGNORED: tl.constexpr):  # type: ignore[no-untyped-def]
+    def _scored_targets(targets, row, rows: tl.constexpr, IGNORED: tl.constexpr):
         """(which targets are not IGNORED, the targets with 0 in place of IGNORED)."""
         target = tl.load(targets + row, mask=row < rows, other=IGNORED)
         return target != IGNORED, tl.where(target == IGNORED, 0, target)
 
     @triton.jit
-    def _loss_kernel(  # type: ignore[no-untyped-def]
+    def _loss_kernel(
         features,
         matrix,
         bias,
@@ -77,7 +77,7 @@ if TRITON_INSTALLED:
         tl.store(log_sums + replica * rows + row, log_sum, mask=row < rows)
 
     @triton.jit
-    def _feature_gradient_kernel(  # type: ignore[no-untyped-def]
+    def _feature_gradient_kernel(
         features,
         matrix,
         bias,
@@ -115,7 +115,7 @@ if TRITON_INSTALLED:
         tl.store(output + replica * rows * width + row[:, None] * width + depth[None, :], total, mask=inside)
 
     @triton.jit
-    def _matrix_gradient_kernel(  # type: ignore[no-untyped-def]
+    def _matrix_gradient_kernel(
         features,
         matrix,
         bias,

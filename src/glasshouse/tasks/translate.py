@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.data.batches import Seed
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
 from glasshouse.models.base import Model
@@ -126,13 +125,7 @@ class Translate(WrittenTextTask):
             return [[self.end] for _ in sources]
         return [[self.end, *source[: self.max_lengths[0]], self.separator] for source in sources]
 
-    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        return self._batch(shard, examples, self.loss_on_all)
-
-    def scored_batch(self, shard: Shard, examples: np.ndarray) -> Batch:
-        return self._batch(shard, examples, loss_on_all=False)
-
-    def _batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool) -> Batch:
+    def text_batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool = False) -> Batch:
         source_length, target_length = self.max_lengths
         sources = padding.texts_of(shard, examples, source_length)
         targets = padding.texts_of(shard.target, examples, target_length)

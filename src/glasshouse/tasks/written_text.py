@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis
@@ -75,6 +76,7 @@ class WrittenTextTask(Task):
     quality = QualityCurves(PERPLEXITY.title, {"validation": "validation.loss"}, exponential=True)
     items = "pairs"
     Settings = LabelSmoothing
+    loss_on_all = False
 
     @dataclass(frozen=True)
     class EvaluationSettings:
@@ -130,7 +132,7 @@ class WrittenTextTask(Task):
         shard = scoring.shard
         nats, counts = np.zeros(shard.documents), np.zeros(shard.documents)
         for index in scoring.batches(np.argsort(self.example_lengths(shard), kind="stable"), no_progress):
-            batch = scoring.on_device(self.scored_batch(shard, index))
+            batch = scoring.on_device(self.text_batch(shard, index))
             losses = target_losses(self.logits(scoring.forward, batch).flatten(0, 1), batch["targets"].flatten())
             nats[index] = losses.view(batch["targets"].shape).double().sum(1).cpu().numpy()
             counts[index] = (batch["targets"] != IGNORED).sum(1).cpu().numpy()
@@ -139,9 +141,12 @@ class WrittenTextTask(Task):
         examples = np.arange(shard.documents)
         return WrittenTextScores(self.write(scoring, examples), self.references(shard), nats, counts)
 
-    def scored_batch(self, shard: Shard, examples: np.ndarray) -> Batch:
-        """A batch whose targets are the tokens of the texts."""
-        return self.batch(shard, 0, examples * 0, examples)
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        return self.text_batch(shard, examples, self.loss_on_all)
+
+    @abstractmethod
+    def text_batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool = False) -> Batch:
+        """A batch whose targets are the tokens of the texts, or with `loss_on_all` those of their prompts too."""
 
     def write(self, scoring: Scoring, examples: np.ndarray) -> list[str]:
         """The best text for each of these examples, by beam search."""

@@ -18,7 +18,8 @@ def blocks(model: nn.Module) -> list[Block]:
 
 
 def attach(model: nn.Module) -> None:
-    for block in blocks(model):
+    modules: list[nn.Module] = [*blocks(model)]
+    for block in modules:
         block.forward = _checkpointed(block.forward)
 
 

@@ -54,7 +54,7 @@ class TrainableModel(ABC):
     graphed_forward: cuda_graphs.GraphedForward
 
     @abstractmethod
-    def evaluated_model(self) -> AbstractContextManager[nn.Module]:
+    def evaluated_model(self) -> AbstractContextManager[Model]:
         """The model with the weights that evaluations use, within a block."""
 
     @abstractmethod
@@ -202,7 +202,7 @@ class Engine(TrainableModel):
         return norm
 
     @contextmanager
-    def evaluated_model(self) -> Iterator[nn.Module]:
+    def evaluated_model(self) -> Iterator[Model]:
         average = self._average_weights()
         if average is None or not self.evaluates_average:
             yield self.model

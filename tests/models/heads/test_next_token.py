@@ -5,9 +5,9 @@ import copy
 import torch
 
 from glasshouse import models
-from glasshouse.models.heads.base import HeadSizes
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.int8_weights import can_have_int8_weights, with_int8_weights
+from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.tasks import linear_cross_entropy
 
@@ -29,7 +29,7 @@ def test_capped_logits_are_the_tanh_of_the_logits():
 
 
 def test_small_logits_are_almost_unchanged():
-    head = NextTokenHead(HeadSizes(4, 5), NextTokenHead.Settings(softcap=30.0))
+    head = NextTokenHead(Sizes(4, vocabulary=5), NextTokenHead.Settings(softcap=30.0))
     logits = 0.1 * torch.randn(3, 5)
     torch.testing.assert_close(head.capped(logits), logits, rtol=1e-3, atol=1e-5)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from glasshouse import models
 from glasshouse.claims.bench import Bench
@@ -149,7 +148,7 @@ def _score_run(run: Run, test: Shard, lengths: Sequence[int], lengthen: bool, to
     return scores
 
 
-def model_for_length(run: Run, length: int, lengthen: bool = False) -> tuple[nn.Module, str]:
+def model_for_length(run: Run, length: int, lengthen: bool = False) -> tuple[models.Model, str]:
     """A model that reads input of this length, and how it was obtained. Raises SequenceTooLong if there is none."""
     try:
         with torch.inference_mode():
@@ -168,7 +167,7 @@ def model_for_length(run: Run, length: int, lengthen: bool = False) -> tuple[nn.
     return rebuilt.to(run.device).eval(), how
 
 
-def window_losses(model: nn.Module, shard: Shard, length: int, tokens: int | None = None) -> np.ndarray:
+def window_losses(model: models.Model, shard: Shard, length: int, tokens: int | None = None) -> np.ndarray:
     """Nats per token of each window of the text, or of its first `tokens` tokens. In float32, whatever the training was."""
     text = np.asarray(shard.tokens[:tokens])
     batch = max(BATCH_TOKENS // length, 1)

@@ -1,10 +1,9 @@
-"""The base class of heads, and the sizes that a head is built with.
+"""The base classes of heads.
 
 Axes: B batch, T time, D width, V vocabulary.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
@@ -12,17 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.models.heads.wide_part import WidePart
-
-
-@dataclass(frozen=True)
-class HeadSizes:
-    """Sizes of a model. `tied` means that the output weights are the embedding's."""
-
-    width: int
-    vocabulary: int
-    tied: bool = True
-    dropout: float = 0.0
-    epsilon: float = 1e-5
+from glasshouse.parts.sizes import Sizes
 
 
 class Head(nn.Module, ABC):
@@ -65,9 +54,7 @@ class Head(nn.Module, ABC):
 class AnswerHead(Head):
     """W dropout(norm(relu(A x + a))) + b, or W dropout(x) + b without a hidden layer."""
 
-    def __init__(
-        self, sizes: HeadSizes, hidden: int, outputs: int, norm: nn.Module | None = None, bias: bool = True
-    ) -> None:
+    def __init__(self, sizes: Sizes, hidden: int, outputs: int, norm: nn.Module | None = None, bias: bool = True) -> None:
         super().__init__()
         self.width, self.hidden_width = sizes.width, hidden
         self.hidden = nn.Linear(sizes.width, hidden) if hidden else None
@@ -85,7 +72,7 @@ class AnswerHead(Head):
         return 2 * (self.width * self.hidden_width + self.answer.weight.numel())
 
 
-def output_weight(sizes: HeadSizes) -> nn.Parameter | None:
+def output_weight(sizes: Sizes) -> nn.Parameter | None:
     """A new output matrix (V, D) of a head that predicts tokens; None if it uses the embedding."""
     if sizes.tied:
         return None

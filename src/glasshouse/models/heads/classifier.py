@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.models.heads.base import AnswerHead, HeadSizes
+from glasshouse.models.heads.base import AnswerHead
 from glasshouse.models.heads.pooling import POOLINGS, pool
 from glasshouse.models.heads.wide_part import WidePart
 from glasshouse.parts.sizes import Sizes
@@ -65,7 +65,7 @@ class ClassifierHead(AnswerHead):
     prior_C: Tensor
     evidence_VC: Tensor
 
-    def __init__(self, sizes: HeadSizes, settings: Settings) -> None:
+    def __init__(self, sizes: Sizes, settings: Settings) -> None:
         classes, hidden = settings.classes, settings.hidden
         if classes < 2:
             raise SpecError("is too few for a classifier; choose 2 or more", "model.head.classes", classes)
@@ -74,8 +74,8 @@ class ClassifierHead(AnswerHead):
                 "needs a hidden layer, but model.head.hidden is 0; choose a size above 0", "model.head.norm", settings.norm
             )
         norm = catalogue.find("norm", settings.norm, "model.head.norm")
-        norm_sizes = Sizes(max(hidden, 1), heads=1, context=1, feed_forward=1, bias=True, epsilon=sizes.epsilon)
-        super().__init__(sizes, hidden, classes, norm.build(norm_sizes, settings_of(norm, {})), settings.answer_bias)
+        norm = norm.build(Sizes(max(hidden, 1), bias=True, epsilon=sizes.epsilon), settings_of(norm, {}))
+        super().__init__(sizes, hidden, classes, norm, settings.answer_bias)
         self.pooling = settings.pooling
         if settings.wide:
             buckets = settings.wide_buckets or min(MAX_BUCKETS, max(MAX_WIDE_WEIGHTS // classes, 1))

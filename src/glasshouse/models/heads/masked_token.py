@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.models.heads.base import Head, HeadSizes, output_weight
+from glasshouse.models.heads.base import Head, output_weight
 from glasshouse.parts.normalisation import LayerNorm
+from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
 
@@ -23,7 +24,7 @@ class MaskedTokenHead(Head):
 
     predicts = "own"
 
-    def __init__(self, sizes: HeadSizes, settings: Settings) -> None:
+    def __init__(self, sizes: Sizes, settings: Settings) -> None:
         super().__init__()
         self.width, self.vocabulary = width, vocabulary = sizes.width, sizes.vocabulary
         self.transform = nn.Linear(width, width)

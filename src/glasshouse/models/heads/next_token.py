@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from glasshouse.models.heads.base import Head, HeadSizes, output_weight
+from glasshouse.models.heads.base import Head, output_weight
 from glasshouse.parts.linear import Linear, linear
+from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
 
@@ -37,7 +38,7 @@ class NextTokenHead(Head):
     # Whether training in bfloat16 on CUDA computes the products of this head in 8 bits.
     fp8 = False
 
-    def __init__(self, sizes: HeadSizes, settings: Settings = Settings()) -> None:
+    def __init__(self, sizes: Sizes, settings: Settings = Settings()) -> None:
         super().__init__()
         self.width, self.vocabulary, self.softcap = sizes.width, sizes.vocabulary, settings.softcap
         self.weight = output_weight(sizes)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glasshouse.models.heads.base import Head, HeadSizes
+from glasshouse.models.heads.base import Head
+from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
@@ -40,7 +41,7 @@ class PooledHead(Head):
     class Settings:
         pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
 
-    def __init__(self, sizes: HeadSizes, settings: Settings) -> None:
+    def __init__(self, sizes: Sizes, settings: Settings) -> None:
         super().__init__()
         self.width, self.pooling = sizes.width, settings.pooling
 

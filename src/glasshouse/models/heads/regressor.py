@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from glasshouse.models.heads.base import AnswerHead, HeadSizes
+from glasshouse.models.heads.base import AnswerHead
 from glasshouse.models.heads.pooling import POOLINGS, pool
+from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
 
@@ -26,7 +27,7 @@ class RegressorHead(AnswerHead):
         mean: float = setting(0.0, "mean of the training values; taken from the data")
         deviation: float = setting(0.0, "standard deviation of the training values; taken from the data", minimum=0)
 
-    def __init__(self, sizes: HeadSizes, settings: Settings) -> None:
+    def __init__(self, sizes: Sizes, settings: Settings) -> None:
         super().__init__(sizes, settings.hidden, 1)
         self.pooling, self.mean, self.deviation = settings.pooling, settings.mean, settings.deviation or 1.0
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from glasshouse.models.heads.base import AnswerHead, HeadSizes
+from glasshouse.models.heads.base import AnswerHead
+from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
@@ -22,7 +23,7 @@ class TaggerHead(AnswerHead):
 
     predicts = "own"
 
-    def __init__(self, sizes: HeadSizes, settings: Settings) -> None:
+    def __init__(self, sizes: Sizes, settings: Settings) -> None:
         if settings.tags < 2:
             raise SpecError("is too few for a tagger; choose 2 or more", "model.head.tags", settings.tags)
         super().__init__(sizes, settings.hidden, settings.tags)

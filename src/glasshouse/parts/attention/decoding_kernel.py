@@ -31,7 +31,7 @@ if TRITON_INSTALLED:
     import triton.language as tl
 
     @triton.jit
-    def _rotated(vectors, feature, inside, frequencies, position, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]
+    def _rotated(vectors, feature, inside, frequencies, position, WIDTH: tl.constexpr):
         """Vectors (pointers to E features) after the rotary encoding, in float32; see `Rotary.rotate`."""
         half: tl.constexpr = WIDTH // 2
         own = tl.load(vectors + feature, mask=inside, other=0.0).to(tl.float32)
@@ -42,7 +42,7 @@ if TRITON_INSTALLED:
         return own * tl.cos(angle) + tl.where(feature < half, -other, other) * tl.sin(angle)
 
     @triton.jit(do_not_specialize=["shares"])
-    def _attend_kernel(  # type: ignore[no-untyped-def]
+    def _attend_kernel(
         queries,
         new_keys,
         new_values,
@@ -137,9 +137,7 @@ if TRITON_INSTALLED:
             tl.store(output + index[:, None] * WIDTH + feature[None, :], result, mask=inside_output)
 
     @triton.jit(do_not_specialize=["shares"])
-    def _combine_kernel(  # type: ignore[no-untyped-def]
-        partial, output, shares, WIDTH: tl.constexpr, PADDED: tl.constexpr, MOST_SHARES: tl.constexpr
-    ):
+    def _combine_kernel(partial, output, shares, WIDTH: tl.constexpr, PADDED: tl.constexpr, MOST_SHARES: tl.constexpr):
         """One row and head: the weighted mean of what its shares found."""
         index = tl.program_id(0).to(tl.int64)
         feature, share = tl.arange(0, PADDED), tl.arange(0, MOST_SHARES)
