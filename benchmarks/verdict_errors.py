@@ -4,7 +4,7 @@
     python benchmarks/verdict_errors.py --smoke        # does it run? Too few studies for any figure
 
 Prints the tables of `docs/verdicts.md`. Every study is simulated, tested and corrected by the functions that judge a real
-one (`verdicts/statistics.py`, `skewness.py`, `sequential_tests.py`, `crossed_items.py`), many studies in one call. "t-test"
+one (`verdicts/statistics.py`, `skewness.py`, `sequential_tests.py`, `estimates.py`), many studies in one call. "t-test"
 means the same without the adjustment for skewness. The standard deviation over seeds is 1 in every arm. Arms share a part of
 the noise, so that pairs are correlated. Distributions over seeds: normal; heavy tails (Student's t with 5 degrees of
 freedom); skewed (exponential, all arms alike); others skewed (exponential, but the first arm is normal); skewed apart
@@ -28,7 +28,7 @@ import numpy as np
 
 from glasshouse.records import progress_bar
 from glasshouse.verdicts import sequential_tests, skewness, statistics
-from glasshouse.verdicts.crossed_items import crossed_mean
+from glasshouse.verdicts.estimates import crossed_mean
 
 ALPHA = 0.05
 COUNTS = (4, 8, 16, 32)

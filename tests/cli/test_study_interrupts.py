@@ -12,8 +12,8 @@ import pytest
 
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import run_queue
-from glasshouse.studies.study_request import StudyRequest
+from glasshouse.studies import run_queue, study_request
+from glasshouse.studies.study_planning import StudyRequest
 from glasshouse.training import loop
 
 from .program import (
@@ -128,13 +128,13 @@ def test_two_at_once(study: Path, short_text: Path) -> None:
 
 def test_the_same_begun_twice_at_once(study: Path, short_text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second did not see the study when it looked first, and finds it when it would make it."""
-    before, look, looks = results(study), StudyRequest.find, []
+    before, look, looks = results(study), study_request.find, []
 
     def late(request: StudyRequest) -> Any:
         looks.append(request)
         return (None, "positions") if len(looks) == 1 else look(request)
 
-    monkeypatch.setattr(StudyRequest, "find", late)
+    monkeypatch.setattr(study_request, "find", late)
     assert "asks the same question" in worked(compare(short_text, POSITIONS, "--seeds", "3", "--name", "positions")).err
     assert len(looks) == 2
     assert results(study) == before

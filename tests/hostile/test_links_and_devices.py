@@ -14,7 +14,8 @@ import pytest
 import glasshouse
 from glasshouse.data import text_files
 from glasshouse.launching import batch_script
-from glasshouse.records import checkpoint, item_values, journals, lock, metric_log, plain_files, run_entries, stop_request
+from glasshouse.llms.answer_journal import JournalFile
+from glasshouse.records import checkpoint, item_values, lock, metric_log, plain_files, run_entries, stop_request
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.serving import run_commands
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
@@ -181,7 +182,7 @@ def _attempt(folder: Path) -> None:
 
 
 def _journal(folder: Path) -> None:
-    journals.JournalFile(folder / "answers.jsonl").write({"a": 1})
+    JournalFile(folder / "answers.jsonl").write({"a": 1})
 
 
 WRITERS = {

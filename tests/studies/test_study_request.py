@@ -10,7 +10,8 @@ from glasshouse.specs.errors import RunError
 from glasshouse.studies import arms, study_folder
 from glasshouse.studies.study_folder import Design
 from glasshouse.studies.study_options import Question, StudyOptions
-from glasshouse.studies.study_request import StudyRequest
+from glasshouse.studies.study_planning import StudyRequest
+from glasshouse.studies.study_request import find
 from tests.refusals import refused
 from tests.studies.example_studies import make_design
 
@@ -23,18 +24,18 @@ def asked(**changes: Any) -> Question:
 
 def request_for(design: Design, **changes: Any) -> StudyRequest:
     variants = arms.expand(arms.parse(("demo-lm", NORMS)))
-    request = StudyRequest(design.question, StudyOptions(), variants, design.seeds, design.tuning, "norms", Path("studies"))
+    request = StudyRequest(design.question, StudyOptions(), variants, design.seeds, design.tuning, Path("studies"), "norms")
     return replace(request, **changes)
 
 
 def test_the_same_question_has_the_same_study():
     design = make_design(NORMS)
-    assert request_for(design).find() == (None, "norms")
+    assert find(request_for(design)) == (None, "norms")
     study = study_folder.create(design, "norms")
-    assert request_for(design).find() == (study, "norms")
-    assert request_for(design, seeds=(0, 1, 2, 3)).find() == (study, "norms"), "seeds are not part of the question"
+    assert find(request_for(design)) == (study, "norms")
+    assert find(request_for(design, seeds=(0, 1, 2, 3))) == (study, "norms"), "seeds are not part of the question"
     shortening = request_for(design, shortens_interval=True)
-    assert shortening.find() == (study, "norms"), "an older study is continued with the interval of its recipes"
+    assert find(shortening) == (study, "norms"), "an older study is continued with the interval of its recipes"
 
 
 @pytest.mark.parametrize(
@@ -50,15 +51,15 @@ def test_the_same_question_has_the_same_study():
 def test_another_question_has_another_study(changes, value):
     design = make_design(NORMS)
     study_folder.create(design, "norms")
-    assert request_for(design, **changes).find() == (None, "norms-2")
+    assert find(request_for(design, **changes)) == (None, "norms-2")
     with refused(RunError, "norms", value):
-        request_for(design, options=StudyOptions(name="norms"), **changes).find()
+        find(request_for(design, options=StudyOptions(name="norms"), **changes))
 
 
 def test_a_replication_does_not_answer_the_question_of_its_original():
     study_folder.create(make_design(NORMS, replicates="gone"), "norms")
     with refused(RunError, "replication of gone"):
-        request_for(make_design(NORMS), options=StudyOptions(name="norms")).find()
+        find(request_for(make_design(NORMS), options=StudyOptions(name="norms")))
     (Path("studies") / "folder").mkdir()
     with refused(RunError, "not a study"):
-        request_for(make_design(NORMS), options=StudyOptions(name="folder")).find()
+        find(request_for(make_design(NORMS), options=StudyOptions(name="folder")))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from glasshouse.studies.study import Study
 
+from glasshouse.api.study import Study
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_runner

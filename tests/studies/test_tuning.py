@@ -3,6 +3,7 @@
 import pytest
 
 from glasshouse.specs.errors import GlasshouseError, SpecError
+from glasshouse.specs.spec import Spec
 from glasshouse.studies import arms, tuning
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Tuning
 from tests.refusals import refused
@@ -49,7 +50,13 @@ def test_default_values_outside_the_fields_range_are_left_out(monkeypatch: pytes
     plan = tuning.parse("training.warmup", variants, (0, 1))
     assert plan is not None
     assert plan.values["layer"] == ["0.0222", "0.0667", "0.2", "0.6"]
-    monkeypatch.setattr(tuning, "_is_allowed", lambda field, value, variant: value == "0.2")
+
+    def only_its_own(spec: Spec, changes: list[str]) -> Spec:
+        if changes != ["training.warmup=0.2"]:
+            raise SpecError("is not allowed")
+        return spec
+
+    monkeypatch.setattr(tuning.spec_files, "override", only_its_own)
     with refused(SpecError, "--tune", "training.warmup="):
         tuning.parse("training.warmup", variants, (0, 1))
 

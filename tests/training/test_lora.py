@@ -12,7 +12,7 @@ from tests.training.small_runs import fine_tune, saved_weights
 
 
 def test_adapters_start_without_effect_and_merge_into_their_matrices():
-    spec = ModelSpec(kind="encoder", width=16, layers=2, heads=2, head=HeadSpec("classifier", {"classes": 3}))
+    spec = ModelSpec(kind="encoder", width=16, layers=2, heads=2, head=HeadSpec("classifier", own={"classes": 3}))
     plain, adapted = (models.build(spec, 20, 8, seed=4).eval() for _ in range(2))
     lora.attach(adapted, TrainingSpec(lora_rank=2, lora_targets=("projection", "up")))
     tokens = torch.randint(0, 20, (3, 8), generator=torch.Generator().manual_seed(1))

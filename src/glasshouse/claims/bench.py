@@ -20,7 +20,7 @@ from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import study_planning, study_results, study_runner, study_values
+from glasshouse.studies import study_results, study_runner, study_values
 from glasshouse.studies.run_queue import Local, Place
 from glasshouse.studies.study_folder import StudyFolder
 from glasshouse.studies.study_options import StudyOptions
@@ -140,7 +140,8 @@ class Bench:
                 text = f"{arm.parameters:,} parameters, {arm.steps:,} steps"
                 facts.append((f"{study.name}, {arm.name}", "; ".join([text, *arm.notes])))
             facts += [(study.name, leak) for leak in study.leaks]
-            facts += [(study.name, note) for note in study.notes if note.startswith(study_planning.DEVICE_NOTE)]
+            if device := self._study_folder(study).design().device:
+                facts.append((study.name, device))
         return facts
 
     def starts(self, study: StudyResults | str, arm: str) -> str:

@@ -6,6 +6,7 @@ This module knows named tensors. It knows nothing about models or optimisers.
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glasshouse import formatting
-from glasshouse.records import atomic_files, containment, kept_json, plain_files, progress_bar
+from glasshouse.records import atomic_files, containment, kept_json, machine, plain_files, progress_bar
 from glasshouse.records.run_facts import CheckpointStateFile
 from glasshouse.specs.errors import RunError
 
@@ -25,6 +26,8 @@ PREFIX = "step-"  # of the name of a checkpoint's folder
 # A file of more bytes takes seconds to read, so a bar is shown.
 LARGE_BYTES = 2 * 10**9
 CHUNK_BYTES = 2**20
+# The share of the available memory that a copy may take.
+COPY_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,53 @@ def prune(checkpoints: Path, keep: set[int], latest: int = 2) -> None:
     for step in steps(checkpoints)[:-latest]:
         if step not in keep:
             delete_step(checkpoints, step)
+
+
+class CheckpointSaver:
+    """Saves a copy of each checkpoint in a thread, one at a time, while training goes on.
+
+    If there is no memory for a copy, training waits instead. An error of the thread is raised by the next call.
+    """
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+
+    def save(self, checkpoints: Path, saved: Checkpoint, keep: set[int]) -> None:
+        """Copy a checkpoint and begin to write it; then delete those that are neither in `keep` nor among the latest."""
+        self.wait()
+
+        def write(written: Checkpoint) -> None:
+            save(checkpoints, written)
+            prune(checkpoints, keep)
+
+        size = sum(tensor.nbytes for tensors in saved.groups.values() for tensor in tensors.values())
+        if size > machine.available_memory() * COPY_SHARE:
+            write(saved)
+            return
+        # The next step changes the tensors in place.
+        groups = {
+            group: {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+            for group, tensors in saved.groups.items()
+        }
+        copied = Checkpoint(saved.step, groups, dict(saved.values))
+        self._thread = threading.Thread(target=self._run, args=(lambda: write(copied),), name="checkpoint")
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the checkpoint is written; raises the error that writing it had."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def _run(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except Exception as error:
+            self._error = error
 
 
 def save_tensors(path: Path, tensors: Tensors, metadata: dict[str, str] | None = None) -> None:

@@ -5,7 +5,6 @@ inside a folder are refused before the first file is written.
 """
 
 import os
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeGuard
@@ -60,16 +59,6 @@ def refuse_link(path: str | Path) -> None:
         raise RunError(
             f"{path} is a symbolic link to {os.readlink(path)}; nothing is written or deleted through links; put "
             "what it names in its place, or delete it"
-        )
-
-
-def refuse_hard_link(path: str | Path) -> None:
-    """Refuse a file that has another name too, elsewhere: what is written to it changes there."""
-    status = os.lstat(path)
-    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-        raise RunError(
-            f"{path} is a hard link: the same file has {status.st_nlink - 1} other names, and nothing is written through "
-            "links; put a copy of the file in its place, or delete it"
         )
 
 

@@ -21,7 +21,11 @@ def open_to_read(path: Path) -> BufferedReader:
     """Open a plain file, or a link to one. OSError says what anything else is."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        _check_plain(descriptor, path)
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is a pipe or a device and not a plain file", str(path))
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -57,7 +61,11 @@ def open_to_write(path: Path, append: bool = False, empty: bool = False) -> IO[b
         raise
     try:
         refuse_no_file(path)
-        containment.refuse_hard_link(path)
+        if (names := os.lstat(path).st_nlink) > 1:
+            raise RunError(
+                f"{path} is a hard link: the same file has {names - 1} other names, and nothing is written through links; "
+                "put a copy of the file in its place, or delete it"
+            )
         if empty:
             os.ftruncate(descriptor, 0)
         return os.fdopen(descriptor, "ab+" if append else "rb+")
@@ -70,11 +78,3 @@ def refuse_no_file(path: Path) -> None:
     """Refuse a path where something other than a file stands."""
     if path.exists() and not path.is_file():
         raise RunError(f"{path} is a folder, a pipe, a socket or a device and not a plain file; delete it")
-
-
-def _check_plain(descriptor: int, path: Path) -> None:
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "it is a pipe or a device and not a plain file", str(path))

@@ -15,12 +15,13 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated, TypedDict
 
 from glasshouse.formatting import size
 from glasshouse.records import atomic_files, kept_json, lock, plain_files, run_folder
+from glasshouse.records.kept_schema import Count, Size
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import RunError
 from glasshouse.version import __version__
@@ -34,7 +35,6 @@ MOST_FILES = 10_000
 MOST_MANIFEST_BYTES = 4 << 20
 LONGEST_PATH = 100
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHUNK = 1 << 20
 # Weights hardly become smaller at a higher level, and take several times as long.
 _LEVEL = 1
@@ -46,11 +46,18 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of a run: its path in the run folder, its size and its SHA-256 digest."""
+    """A file of a run: its size and its SHA-256 digest."""
 
-    path: str
-    bytes: int
-    sha256: str
+    bytes: Count
+    sha256: Annotated[str, Size(64, 64)]
+
+
+class Manifest(TypedDict):
+    """The first member: the name of the run, and its files by their paths in the run folder."""
+
+    format: Count
+    run: str
+    files: dict[str, Entry]
 
 
 def pack(run: RunFolder, output: Path, progress: Progress = lambda share: None) -> int:
@@ -63,14 +70,14 @@ def pack(run: RunFolder, output: Path, progress: Progress = lambda share: None) 
         raise RunError(f"{output} already exists; choose another --output, or delete it")
     if lock.is_held(run.path):
         raise RunError(f"{run.path} is in use by another process; wait until its training has ended, or stop it")
-    entries = [_entry(run, path) for path in sorted(_files(run.path))]
+    entries = dict(_entry(run, path) for path in sorted(_files(run.path)))
     manifest = {
         "format": FORMAT,
         "glasshouse": __version__,
         "run": run.name,
-        "files": {entry.path: {"bytes": entry.bytes, "sha256": entry.sha256} for entry in entries},
+        "files": {path: asdict(entry) for path, entry in entries.items()},
     }
-    total, done = max(sum(entry.bytes for entry in entries), 1), 0
+    total, done = max(sum(entry.bytes for entry in entries.values()), 1), 0
     with (
         atomic_files.replacing(output) as temporary,
         open(temporary, "wb") as file,
@@ -78,10 +85,10 @@ def pack(run: RunFolder, output: Path, progress: Progress = lambda share: None) 
     ):
         text = json.dumps(manifest, indent=1).encode()
         _write_member(target, MANIFEST, len(text), io.BytesIO(text))
-        for entry in entries:
-            with plain_files.open_to_read(run.path / entry.path) as source:
-                if _write_member(target, entry.path, entry.bytes, source) != entry.sha256:
-                    raise RunError(f"{run.path / entry.path} changed meanwhile; pack the run again")
+        for path, entry in entries.items():
+            with plain_files.open_to_read(run.path / path) as source:
+                if _write_member(target, path, entry.bytes, source) != entry.sha256:
+                    raise RunError(f"{run.path / path} changed meanwhile; pack the run again")
             done += entry.bytes
             progress(done / total)
         target.write(bytes(2 * tarfile.BLOCKSIZE))
@@ -111,8 +118,8 @@ def unpack(
                     if entry is None:
                         raise _refusal(file, f"{header.name!r} is not in its list of files, or is in it twice")
                     if header.size != entry.bytes:
-                        raise _refusal(file, f"{entry.path} has {header.size} bytes and should have {entry.bytes}")
-                    _read_member(file, source, entry, temporary / entry.path)
+                        raise _refusal(file, f"{header.name} has {header.size} bytes and should have {entry.bytes}")
+                    _read_member(file, source, header.name, entry, temporary)
                     done += entry.bytes
                     progress(done / max(total, 1))
                 if entries:
@@ -141,12 +148,12 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _entry(run: RunFolder, path: Path) -> Entry:
+def _entry(run: RunFolder, path: Path) -> tuple[str, Entry]:
     name = path.relative_to(run.path).as_posix()
     if not _is_safe(name):
         raise RunError(f"{path} has a name that a packed run cannot have; move it out of the run folder")
     with plain_files.open_to_read(path) as file:
-        return Entry(name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+        return name, Entry(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def _is_safe(path: str) -> bool:
@@ -190,29 +197,26 @@ def _read_manifest(file: Path, source: gzip.GzipFile, most_bytes: int) -> tuple[
     if header is None or header.name != MANIFEST or not 0 <= header.size <= MOST_MANIFEST_BYTES:
         raise _refusal(file, f"it does not begin with {MANIFEST}")
     try:
-        manifest = kept_json.parse(_exactly(source, header.size))
+        manifest: Manifest = kept_json.parse(_exactly(source, header.size), Manifest)
         _exactly(source, -header.size % tarfile.BLOCKSIZE)
         if manifest["format"] != FORMAT:
             raise RunError(
                 f"{file} has format {manifest['format']}, and this Glasshouse reads format {FORMAT}; upgrade with: "
                 "pip install --upgrade glasshouse"
             )
-        entries = [Entry(path, facts["bytes"], facts["sha256"]) for path, facts in manifest["files"].items()]
-        name = str(manifest["run"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except ValueError as error:
         raise _refusal(file, f"its {MANIFEST} is damaged ({error})") from None
-    for entry in entries:
-        if not _is_safe(entry.path):
-            raise _refusal(file, f"{entry.path!r} is not a path inside a run folder")
-        if type(entry.bytes) is not int or entry.bytes < 0 or not _SHA256.fullmatch(str(entry.sha256)):
-            raise _refusal(file, f"its {MANIFEST} has no size or no digest of {entry.path}")
-    total = sum(entry.bytes for entry in entries)
+    entries = manifest["files"]
+    for path in entries:
+        if not _is_safe(path):
+            raise _refusal(file, f"{path!r} is not a path inside a run folder")
+    total = sum(entry.bytes for entry in entries.values())
     if total > most_bytes or len(entries) > MOST_FILES:
         raise RunError(
             f"{file} holds {len(entries):,} files of {size(total)} in all, and the limits are {MOST_FILES:,} files and "
             f"{size(most_bytes)}; if you trust the file, raise the limit: --max-bytes {total}"
         )
-    return name, {entry.path: entry for entry in entries}
+    return manifest["run"], entries
 
 
 def _next_header(file: Path, source: gzip.GzipFile) -> tarfile.TarInfo | None:
@@ -226,13 +230,14 @@ def _next_header(file: Path, source: gzip.GzipFile) -> tarfile.TarInfo | None:
     return header
 
 
-def _read_member(file: Path, source: gzip.GzipFile, entry: Entry, path: Path) -> None:
+def _read_member(file: Path, source: gzip.GzipFile, name: str, entry: Entry, folder: Path) -> None:
     """Write a member to a new file, and compare its digest."""
+    path = folder / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         opened = open(path, "xb")  # noqa: SIM115 (it is closed below)
     except (FileExistsError, NotADirectoryError):
-        raise _refusal(file, f"{entry.path} is both a file and a folder in it") from None
+        raise _refusal(file, f"{name} is both a file and a folder in it") from None
     digest, left = hashlib.sha256(), entry.bytes
     with opened as target:
         while left:
@@ -242,7 +247,7 @@ def _read_member(file: Path, source: gzip.GzipFile, entry: Entry, path: Path) ->
             left -= len(chunk)
     _exactly(source, -entry.bytes % tarfile.BLOCKSIZE)
     if digest.hexdigest() != entry.sha256:
-        raise _refusal(file, f"the content of {entry.path} differs from its SHA-256 digest")
+        raise _refusal(file, f"the content of {name} differs from its SHA-256 digest")
 
 
 def _exactly(source: gzip.GzipFile, length: int) -> bytes:

@@ -14,7 +14,7 @@ from glasshouse.formatting import count, duration, flops
 from glasshouse.metrics.metric import Metric
 from glasshouse.records import item_values
 from glasshouse.records.status import Status
-from glasshouse.runs import recipe_overrides, suggestions
+from glasshouse.runs import resolve_spec, suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs import recipes, spec_fields, spec_files
 from glasshouse.specs.spec import ModelSpec, Spec
@@ -142,17 +142,17 @@ def _reproduce(run: Run) -> list[str]:
     lines: list[str] = []
     fields: list[str] = []
     if recipe in recipes.all_recipes():
-        fields = recipe_overrides.fields_to_name(recipe, run.spec)
+        fields = resolve_spec.fields_to_name(recipe, run.spec)
         lines = ["The command, with every setting that the recipe or its adaptation to the data would choose otherwise:"]
     elif "origin" not in run.facts:
         recipe = SETTINGS
-        fields = recipe_overrides.fields_beside_start(run.spec) if run.spec.training.start_from else []
+        fields = resolve_spec.fields_beside_start(run.spec) if run.spec.training.start_from else []
         lines = [f"The command, with the settings below in a file `{SETTINGS}`:"]
     if run.spec.training.start_from and "data.tokenizer_file" not in fields:
         # What a run starts from gives it its tokenizer.
         shown = replace(shown, data=replace(shown.data, tokenizer_file=""))
     if lines:
-        command = shlex.join(["glasshouse", "train", recipe, *recipe_overrides.words(shown, fields)])
+        command = shlex.join(["glasshouse", "train", recipe, *resolve_spec.override_words(shown, fields)])
         lines += ["", "```", command, "```", ""]
     text = spec_files.to_toml(shown).strip()
     return [*lines, "<details><summary>All settings</summary>", "", "```toml", text, "```", "", "</details>"]

@@ -130,11 +130,11 @@ class Run:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        if not self.folder.tokenizer_file.exists() and "origin" in self.facts:
+        if self.folder.tokenizer_file.exists():
+            return tokenizers.load(self.folder.tokenizer_file)
+        if "origin" in self.facts:
             raise RunError(f"{self.name} was imported without a tokenizer; put a tokenizer.json in {self.folder.path}")
-        if not self.folder.tokenizer_file.exists():
-            raise RunError(f"{self.name} has no tokenizer yet; {self._remedy()}")
-        return tokenizers.load(self.folder.tokenizer_file)
+        raise RunError(f"{self.name} has no tokenizer yet; {self._remedy()}")
 
     @cached_property
     def model(self) -> Model:
@@ -264,8 +264,8 @@ class Run:
     ) -> dict[str, dict[str, float]]:
         """The metrics of the task's final evaluation, for each held-out split or for the file `data`."""
         if data is not None:
-            with tempfile.TemporaryDirectory() as temporary:
-                return {str(data): self._score(self._shard_of(Path(data), Path(temporary)), progress)}
+            with self.held_out_examples(data) as shard:
+                return {str(data): self._score(shard, progress)}
         splits = self._splits()
         held_out = [split for split, shard in splits.items() if split != "train" and shard.tokens_count > 1]
         if not held_out:
@@ -437,8 +437,12 @@ class Run:
         """
         if isinstance(texts, str):
             raise GlasshouseError("embed takes a list of texts, not one string; write [text]")
-        vectors = []
-        for tokens, lengths in self._batches(texts, batch):
+        inputs, vectors = TextInputs(self.spec.data.context), []
+        inputs.set_tokenizer(self.tokenizer)
+        for begin in range(0, len(texts), batch):
+            ids = [self.tokenizer.encode(text, specials=False).tolist() for text in texts[begin : begin + batch]]
+            padded = inputs.batch_of(ids)
+            tokens, lengths = padded["tokens"].to(self.device), padded["lengths"].to(self.device)
             if isinstance(self.model, DualEncoder):
                 vectors.append(self.model.head.text(self.model.encode_text(tokens, lengths)))
             elif isinstance(self.model, TextModel):
@@ -450,15 +454,6 @@ class Run:
                     "use an encoder, a decoder, a dual encoder or a recurrent model"
                 )
         return torch.cat(vectors) if vectors else torch.zeros(0, self.spec.model.width)
-
-    def _batches(self, texts: Sequence[str], batch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Padded batches of the texts as (tokens, lengths), on the device."""
-        inputs = TextInputs(self.spec.data.context)
-        inputs.set_tokenizer(self.tokenizer)
-        for begin in range(0, len(texts), batch):
-            ids = [self.tokenizer.encode(text, specials=False).tolist() for text in texts[begin : begin + batch]]
-            padded = inputs.batch_of(ids)
-            yield padded["tokens"].to(self.device), padded["lengths"].to(self.device)
 
     def new_completion(self, prompt: str) -> Completion:
         """A completion of this prompt without any generated tokens yet."""

@@ -38,10 +38,12 @@ def counts(run: Run, path: str | PathLike[str]) -> tuple[dict[str, float], str]:
 
 
 def _warning(name: str, total: int, shared: dict[str, int], things: str) -> str:
-    told = [f"{count:,} of its {total:,} {things} are in the run's {split} data" for split, count in shared.items() if count]
+    data = {"train": "training data", "validation": "validation data"}
+    told = [
+        f"{count:,} of its {total:,} {things} are in the run's {data[split]}" for split, count in shared.items() if count
+    ]
     if not told:
         return ""
-    told[0] = told[0].replace("train data", "training data")
     return f"warning: {name} is not all new to the run: {', and '.join(told)}; its figures are better than on new texts"
 
 

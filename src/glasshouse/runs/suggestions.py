@@ -1,15 +1,19 @@
 """Suggested next commands for a run, shown after training and in the report. They work without editing.
 
 They repeat the words that the user typed, so that a reader sees which word changes. A run of a study, which `train` did not
-make, is named by its spec file.
+make, is named by its spec file. A command that needs a text has a held-out one of the run, so that it is about what the user
+works on.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
-from glasshouse.runs import example_text
-from glasshouse.runs.example_text import ExampleText
+from glasshouse.data import prepared_data
+from glasshouse.data.documents import Document
+from glasshouse.data.prepared_folder import short_digest
+from glasshouse.formatting import without_controls
 from glasshouse.runs.run import Run
 from glasshouse.specs import aliases, declared, recipes, spec_files
 from glasshouse.specs.errors import GlasshouseError
@@ -18,7 +22,11 @@ from glasshouse.specs.errors import GlasshouseError
 LONGEST_COMPARISON = 3600.0
 SEEDS = 4
 # The texts in a suggested command if there are none of the user, and the second text of a pair.
-EXAMPLE = ExampleText("Thank you all.", "We thank you.")
+EXAMPLE, SECOND_EXAMPLE = "Thank you all.", "We thank you."
+# Held-out texts among which one is looked for.
+CANDIDATES = 200
+# A text of so many words shows what a model does; a longer one, in words or characters, makes a long command.
+FEWEST_WORDS, MOST_WORDS, MOST_CHARACTERS = 4, 40, 160
 # Words that say how or from where a run is trained. Another value is no other model.
 NO_QUESTION = ("training.start_from", "training.precision", "model.kind")
 
@@ -45,9 +53,46 @@ def _use(run: Run, from_data: bool) -> str:
     prompt = next(iter(run.spec.evaluation.prompts), "")
     if not run.task.needs_text:
         return run.task.example_command(run.name, _quoted(prompt) if prompt else "")
-    found = example_text.held_out(run) if from_data else None
-    example = found or ExampleText(prompt or EXAMPLE.text)
-    return run.task.example_command(run.name, _quoted(example.text), _quoted(example.second or EXAMPLE.second))
+    found = _held_out_text(run) if from_data else None
+    text, second = found or (prompt or EXAMPLE, "")
+    return run.task.example_command(run.name, _quoted(text), _quoted(second or SECOND_EXAMPLE))
+
+
+def _held_out_text(run: Run) -> tuple[str, str] | None:
+    """A text of the test split, or of the validation split; of a pair also the second text, otherwise "".
+
+    None if the data cannot be read, has changed since the training, or has no short text.
+    """
+    data = run.spec.data
+    if not (data.source or data.files):
+        return None
+    try:
+        source = prepared_data.find_source(data, run.task.columns)
+        if run.facts.get("data") != short_digest(source.fingerprint()):
+            return None
+        for split in ("test", "validation"):
+            if split in source.splits and (found := _choose(source.documents(split))):
+                return found
+    except (GlasshouseError, OSError):
+        pass
+    return None
+
+
+def _choose(documents: Iterator[Document]) -> tuple[str, str] | None:
+    """The first text of a good length, or else the longest short one, on one line."""
+    longest: tuple[str, str] | None = None
+    for document in islice(documents, CANDIDATES):
+        text, second = (" ".join(part.split()) for part in (document.text, document.fields.get("second", "")))
+        both = f"{text} {second}".strip()
+        # A terminal shows the text as it is, and no command takes it for an option.
+        can_be_typed = both == without_controls(both) and not text.startswith("-") and not second.startswith("-")
+        if not text or not can_be_typed or len(both) > MOST_CHARACTERS:
+            continue
+        if FEWEST_WORDS <= len(both.split()) <= MOST_WORDS:
+            return text, second
+        if longest is None or len(text) > len(longest[0]):
+            longest = text, second
+    return longest
 
 
 def changed_training(run: Run, fields: Mapping[str, Any], name: str) -> str:
@@ -78,7 +123,11 @@ def _comparison(run: Run, words: Sequence[str]) -> str:
     try:
         usual = spec_files.unchecked(recipes.tables_of(recipe))
         fields = [field for field in map(_field, overrides) if field.startswith(("model.", "training."))]
-        choices = [(field, _value(usual, field), _value(run.spec, field)) for field in fields if field not in NO_QUESTION]
+        choices = [
+            (field, declared.find_value(usual, field), declared.find_value(run.spec, field))
+            for field in fields
+            if field not in NO_QUESTION
+        ]
     except GlasshouseError:
         return ""
     named = [(field, before, now) for field, before, now in choices if before != now and _is_name(before) and _is_name(now)]
@@ -90,12 +139,6 @@ def _comparison(run: Run, words: Sequence[str]) -> str:
 
 def _field(word: str) -> str:
     return aliases.with_full_name(word).partition("=")[0].strip()
-
-
-def _value(spec: Any, field: str) -> Any:
-    """The value of a field; None for a setting of a part that this spec has not."""
-    section, _, name = field.rpartition(".")
-    return declared.value_of(spec, field) if name in declared.fields_of(spec, section) else None
 
 
 def _is_name(value: Any) -> bool:

@@ -55,18 +55,21 @@ def check(spec: Spec) -> None:
             "training.gradient_accumulation",
             training.gradient_accumulation,
         )
-    if training.batch % (training.processes * training.gradient_accumulation):
+    parts, accumulation = training.processes * training.gradient_accumulation, training.gradient_accumulation
+    if training.batch % parts:
+        times = f" x training.gradient_accumulation={accumulation}" if accumulation > 1 else ""
         raise SpecError(
-            f"training.batch={training.batch} cannot be divided among training.processes={training.processes}"
-            + (
-                f" x training.gradient_accumulation={training.gradient_accumulation}"
-                if training.gradient_accumulation > 1
-                else ""
-            )
-            + f"; choose a multiple of {training.processes * training.gradient_accumulation}, because every process takes "
-            "equally many rows"
+            f"training.batch={training.batch} cannot be divided among training.processes={training.processes}{times}; "
+            f"choose a multiple of {parts}, because every process takes equally many rows"
         )
-    _check_batch_warmup(spec)
+    unit = 4 * training.processes * training.gradient_accumulation  # a warm-up begins with a quarter of the batch
+    if training.batch_warmup and training.batch % unit:
+        raise SpecError(
+            f"begins with a quarter of training.batch={training.batch}, which is no whole number of sequences for "
+            f"every process and micro-batch; choose a multiple of {unit}",
+            "training.batch_warmup",
+            training.batch_warmup,
+        )
     if training.tied_until:
         _check_tied_output(spec)
     if training.processes > 1 and training.freeze == "gradual":
@@ -89,18 +92,6 @@ def check(spec: Spec) -> None:
             training.lora_rank,
         )
     catalogue.find("task", spec.task, "task").check_spec(spec)
-
-
-def _check_batch_warmup(spec: Spec) -> None:
-    """A warm-up begins with a quarter of the batch."""
-    training, unit = spec.training, 4 * spec.training.processes * spec.training.gradient_accumulation
-    if training.batch_warmup and training.batch % unit:
-        raise SpecError(
-            f"begins with a quarter of training.batch={training.batch}, which is no whole number of sequences for "
-            f"every process and micro-batch; choose a multiple of {unit}",
-            "training.batch_warmup",
-            training.batch_warmup,
-        )
 
 
 def _check_tied_output(spec: Spec) -> None:

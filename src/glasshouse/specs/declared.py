@@ -120,6 +120,24 @@ def value_of(spec: Spec, name: str) -> Any:
     return table.own[field] if field in table.own else own_fields(spec, table_name)[field].default
 
 
+def find_field(name: str) -> SpecField | None:
+    """A field by its dotted name, of every spec or as the first part declares it; None if there is no such field."""
+    section_name, _, field = name.rpartition(".")
+    if section_name not in SECTIONS:
+        return None
+    base = spec_fields.fields(SECTIONS[section_name])
+    if field in base:
+        return base[field]
+    owners = declarations(section_name).get(field)
+    return owners[0][1] if owners else None
+
+
+def find_value(spec: Spec, name: str) -> Any:
+    """As `value_of`; None if this spec has no such field."""
+    section_name, _, field = name.rpartition(".")
+    return value_of(spec, name) if field in fields_of(spec, section_name) else None
+
+
 def completed(spec: Spec) -> Spec:
     """The spec with defaults filled in for every declared setting, so that equal models have equal specs."""
     for name in OPEN_SECTIONS:

@@ -36,6 +36,16 @@ class OwnSettings(Mapping[str, Any]):
 
 
 @dataclass(frozen=True)
+class OpenSection:
+    """A table to which parts or the task add settings: `own` holds their values."""
+
+    own: Mapping[str, Any] = field(default_factory=OwnSettings, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "own", OwnSettings(self.own))
+
+
+@dataclass(frozen=True)
 class DataSpec:
     """The text (or pairs, labels, pictures) and its tokenizer."""
 
@@ -105,19 +115,15 @@ class DataSpec:
 
 
 @dataclass(frozen=True)
-class HeadSpec:
-    """The head, which turns the model's features into outputs. `own` holds the settings that the head declares."""
+class HeadSpec(OpenSection):
+    """The head, which turns the model's features into outputs."""
 
     kind: str = setting("", "the head; empty means the default of the task or of the kind of model", family="head")
-    own: Mapping[str, Any] = field(default_factory=OwnSettings)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "own", OwnSettings(self.own))
 
 
 @dataclass(frozen=True)
-class ModelSpec:
-    """The parts of the model and their sizes. `own` holds the settings that the kind of model and its parts declare."""
+class ModelSpec(OpenSection):
+    """The parts of the model and their sizes."""
 
     kind: str = setting("decoder", "the kind of model", family="model")
     width: int = setting(128, "width of the residual stream (the hidden size)", minimum=1)
@@ -141,16 +147,12 @@ class ModelSpec:
     zero_branches: bool = setting(
         False, "initialise the last matrix of every attention and feed-forward part with zeros", rare=True
     )
-    own: Mapping[str, Any] = field(default_factory=OwnSettings)
     head: HeadSpec = field(default_factory=HeadSpec)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "own", OwnSettings(self.own))
 
 
 @dataclass(frozen=True)
-class TrainingSpec:
-    """Optimiser, schedule, fine-tuning, formats, checkpoints. `own` holds the settings of the task and the optimiser."""
+class TrainingSpec(OpenSection):
+    """Optimiser, schedule, fine-tuning, formats, checkpoints."""
 
     steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, instead_of="epochs")
     epochs: float = setting(0.0, "passes over the training data (or set steps)", minimum=0, instead_of="steps")
@@ -280,25 +282,17 @@ class TrainingSpec:
         rare=True,
     )
     loggers: tuple[str, ...] = setting((), "where metrics are logged besides metrics.jsonl", family="logger")
-    own: Mapping[str, Any] = field(default_factory=OwnSettings)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "own", OwnSettings(self.own))
 
 
 @dataclass(frozen=True)
-class EvaluationSpec:
-    """Measurements during training and at the end. `own` holds the settings that the task declares."""
+class EvaluationSpec(OpenSection):
+    """Measurements during training and at the end."""
 
     every: int = setting(100, "steps between evaluations", minimum=1)
     batch: int = setting(32, "batch size in evaluations", minimum=1)
     prompts: tuple[str, ...] = setting((), "prompts that the report's samples continue or translate")
     sample_tokens: int = setting(60, "length of each of these samples in tokens", minimum=1)
     baselines: bool = setting(True, "train simple baselines on the same data after training, and compare", rare=True)
-    own: Mapping[str, Any] = field(default_factory=OwnSettings)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "own", OwnSettings(self.own))
 
 
 @dataclass(frozen=True)

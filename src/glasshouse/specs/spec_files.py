@@ -157,9 +157,7 @@ def difference(old: Spec, new: Spec) -> str:
     for section in SECTIONS:
         for field in {**declared.fields_of(old, section), **declared.fields_of(new, section)}:
             name = f"{section}.{field}"
-            values = [
-                declared.value_of(spec, name) if field in declared.fields_of(spec, section) else None for spec in (old, new)
-            ]
+            values = declared.find_value(old, name), declared.find_value(new, name)
             if values[0] != values[1]:
                 before, after = ("absent" if value is None else _toml(value) for value in values)
                 return f"{name}={before}, not {name}={after}"
@@ -253,12 +251,12 @@ def _current_value(spec: Spec, field: str) -> Any:
         return spec.task
     if field == "model.head.kind":
         return declared.head_kind(spec.model, spec.task)
-    section, _, name = field.rpartition(".")
-    return declared.value_of(spec, field) if name in declared.fields_of(spec, section) else None
+    return declared.find_value(spec, field)
 
 
 def _unknown_field(spec: Spec, name: str) -> str:
-    known = [f"{section}.{field}" for section in SECTIONS for field in _possible_fields(section)]
+    possible = {section: [*spec_fields.fields(SECTIONS[section]), *declared.declarations(section)] for section in SECTIONS}
+    known = [f"{section}.{field}" for section, fields in possible.items() for field in fields]
     section, _, field = name.rpartition(".")
     field = KNOWN_ELSEWHERE.get(field, field)
     same_field = [candidate for candidate in known if candidate.rpartition(".")[2] == field]
@@ -266,11 +264,6 @@ def _unknown_field(spec: Spec, name: str) -> str:
     siblings = list(declared.fields_of(spec, section)) if section in SECTIONS else []
     names = f"the fields of {section} are: {', '.join(siblings)}" if siblings else f"the sections are: {', '.join(SECTIONS)}"
     return f"there is no field {name!r}{hint} ({names})"
-
-
-def _possible_fields(section: str) -> list[str]:
-    """Every field that a table may have with any choice of parts."""
-    return [*spec_fields.fields(SECTIONS[section]), *declared.declarations(section)]
 
 
 def _not_a_field(section: str) -> str:

@@ -8,7 +8,7 @@ A value of a list is written as it was typed. The values of a range are written 
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
@@ -21,14 +21,13 @@ from glasshouse.records import run_folder
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, spec_fields
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import SECTIONS, Spec
+from glasshouse.specs.spec import Spec
 from glasshouse.studies.study_folder import RESERVED_NAMES
 
 # More arms are almost certainly a typing error: each arm is trained once per seed.
 MAX_ARMS = 200
-SEED_FIELD = "training.seed"
 # These fields pair the runs of different arms, so they cannot define arms.
-PAIRING_FIELDS = (SEED_FIELD, "training.replicas")
+PAIRING_FIELDS = ("training.seed", "training.replicas")
 ONE_TASK = "task cannot vary between arms, because tasks have no metric in common; compare arms of one task"
 LARGEST_SEED = 2**31 - 1
 MAX_SEEDS = 1000
@@ -78,7 +77,11 @@ def parse(words: Sequence[str]) -> ArmGrid:
     values_by_field: dict[str, list[tuple[str, ...]]] = {}
     for word in resolve_spec.with_full_names(word for word in words if not _is_recipe(word)):
         field, _, text = word.partition("=")
-        _refuse_pairing_field(field.strip())
+        if field.strip() in PAIRING_FIELDS:
+            raise SpecError(
+                f"{field.strip()} cannot define arms, because the same seeds are used in every arm; choose the seeds with "
+                "--seeds 8 or --seeds 3,5,9"
+            )
         values_by_field.setdefault(field.strip(), []).append(parse_values(field.strip(), text))
     # As in `glasshouse train`, the last value of a repeated field wins, but a list of values must not be lost silently.
     for field, occurrences in values_by_field.items():
@@ -102,8 +105,8 @@ def parse(words: Sequence[str]) -> ArmGrid:
 
 def expand(grid: ArmGrid) -> tuple[Variant, ...]:
     """Every arm of the grid, with its spec checked. The first field varies slowest."""
-    field_names = _short_field_names(list(grid.varied))
-    recipe_names = _short_recipe_names(grid.recipes)
+    field_names = _short_names(list(grid.varied), lambda field: field.rpartition(".")[2])
+    recipe_names = _short_names(grid.recipes, resolve_spec.name_of)
     variants: list[Variant] = []
     for recipe, *values in product(grid.recipes, *grid.varied.values()):
         changes = dict(zip(grid.varied, values, strict=True))
@@ -125,7 +128,9 @@ def expand(grid: ArmGrid) -> tuple[Variant, ...]:
 
 def parse_values(field: str, text: str) -> tuple[str, ...]:
     """The values of a field: items separated by commas, with ranges expanded. `""` stands for the empty value."""
-    field_type = _field_type(field)
+    found = declared.find_field(field)
+    # Resolving the spec gives a better error message for an unknown field.
+    field_type = found.kind if found else None
     values: list[str] = []
     parts = _split_at_commas(field, text)
     for part in parts:
@@ -173,26 +178,6 @@ def folder_name(name: str) -> str:
 
 def _is_recipe(word: str) -> bool:
     return "=" not in word or (word.endswith(".toml") and Path(word).is_file())
-
-
-def _field_type(field: str) -> Any:
-    """The type of a field. None for an unknown field: resolving the spec gives a better error message for it."""
-    section, _, name = field.rpartition(".")
-    if section not in SECTIONS:
-        return None
-    base = spec_fields.fields(SECTIONS[section])
-    if name in base:
-        return base[name].kind
-    declarations = declared.declarations(section).get(name)
-    return declarations[0][1].kind if declarations else None
-
-
-def _refuse_pairing_field(field: str) -> None:
-    if field in PAIRING_FIELDS:
-        raise SpecError(
-            f"{field} cannot define arms, because the same seeds are used in every arm; choose the seeds with --seeds 8 or "
-            "--seeds 3,5,9"
-        )
 
 
 def _split_at_commas(field: str, text: str) -> list[str]:
@@ -254,12 +239,7 @@ def written_number(text: str, power: bool) -> str:
     return f"{'-' * sign}{first}{'.' * bool(rest)}{rest}e{exponent + len(rest)}"
 
 
-def _short_field_names(fields: list[str]) -> dict[str, str]:
-    """Each field's last word if these differ, otherwise the dotted name."""
-    short = [field.rpartition(".")[2] for field in fields]
-    return dict(zip(fields, short if len(set(short)) == len(short) else fields, strict=True))
-
-
-def _short_recipe_names(recipes: Sequence[str]) -> dict[str, str]:
-    short = [resolve_spec.name_of(recipe) for recipe in recipes]
-    return dict(zip(recipes, short if len(set(short)) == len(short) else recipes, strict=True))
+def _short_names(names: Sequence[str], shorten: Callable[[str], str]) -> dict[str, str]:
+    """Each name and a shorter one, if the shorter ones differ; otherwise the name itself."""
+    short = list(map(shorten, names))
+    return dict(zip(names, short if len(set(short)) == len(short) else names, strict=True))

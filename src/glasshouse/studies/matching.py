@@ -38,12 +38,6 @@ class MatchedArms:
     step_seconds: tuple[tuple[float, ...], ...] = ()
 
 
-def check_quantity(quantity: str) -> None:
-    """Refuse an unknown quantity."""
-    if quantity not in QUANTITIES:
-        raise SpecError(f"is not one of: {', '.join(QUANTITIES)}", "match", quantity)
-
-
 def match(
     quantity: str,
     names: Sequence[str],
@@ -52,23 +46,22 @@ def match(
     progress: Callable[[float, str], None] = lambda share, what: None,
 ) -> MatchedArms:
     """Make every job equal to the first in one quantity. `varied` lists the fields that define the arms."""
-    check_quantity(quantity)
-    matched = _match(quantity, names, jobs, varied, progress)
+    if quantity not in QUANTITIES:
+        raise SpecError(f"is not one of: {', '.join(QUANTITIES)}", "match", quantity)
+    if quantity == "steps":
+        matched = MatchedArms(tuple(jobs), tuple(() for _ in jobs), _describe_steps(jobs))
+    elif quantity == "parameters":
+        matched = _match_parameters(names, jobs, varied)
+    else:
+        matched = _match_by_steps(quantity, names, jobs, varied, progress)
     _refuse_equal_arms(quantity, names, matched.jobs)
     return matched
 
 
-def _match(
-    quantity: str,
-    names: Sequence[str],
-    jobs: Sequence[Job],
-    varied: Sequence[str],
-    progress: Callable[[float, str], None],
+def _match_by_steps(
+    quantity: str, names: Sequence[str], jobs: Sequence[Job], varied: Sequence[str], progress: Callable[[float, str], None]
 ) -> MatchedArms:
-    if quantity == "steps":
-        return MatchedArms(tuple(jobs), tuple(() for _ in jobs), _describe_steps(jobs))
-    if quantity == "parameters":
-        return _match_parameters(names, jobs, varied)
+    """Give each arm the number of steps with which it uses as much as the first."""
     if overwritten := [field for field in varied if field in SET_BY_STEPS]:
         raise SpecError(
             f"sets {overwritten[0]}, but {overwritten[0]} is what varies between the arms; use --match steps",
@@ -77,19 +70,18 @@ def _match(
         )
     seconds: tuple[tuple[float, ...], ...] = ()
     if quantity == "tokens":
-        costs = [job.step_tokens() for job in jobs]
+        noun, costs = "tokens", [job.step_tokens() for job in jobs]
     elif quantity == "flops":
-        costs = [float(job.step_flops()) for job in jobs]
+        noun, costs = "training FLOPs", [float(job.step_flops()) for job in jobs]
     else:
         seconds = measure_step_seconds(names, jobs, progress)
-        costs = [statistics.median(rounds) for rounds in seconds]
-    noun = {"tokens": "tokens", "flops": "training FLOPs", "time": "time in training steps"}[quantity]
+        noun, costs = "time in training steps", [statistics.median(rounds) for rounds in seconds]
     matched_jobs, notes = [], []
     for name, job, cost in zip(names, jobs, costs, strict=True):
         if cost <= 0:
             raise SpecError(f"arm {name!r} uses no {noun} per step, so it cannot be matched by them; use another --match")
-        steps, note = _matched_steps(quantity, name, names[0], job, jobs[0].steps * costs[0] / cost)
-        matched_jobs.append(_with_steps(job, steps, jobs[0]))
+        matched, note = _with_steps(quantity, name, names[0], job, jobs[0], jobs[0].steps * costs[0] / cost)
+        matched_jobs.append(matched)
         notes.append(note)
     about = (
         f"matched by {noun}: every arm gets as much as {names[0]}; learning-rate schedules stretch with the steps, and "
@@ -153,31 +145,27 @@ def _refuse_equal_arms(quantity: str, names: Sequence[str], jobs: Sequence[Job])
         known[spec] = name
 
 
-def _matched_steps(quantity: str, name: str, first: str, job: Job, exact: float) -> tuple[int, tuple[str, ...]]:
-    """The matched number of steps of an arm, and notes on the change."""
+def _with_steps(
+    quantity: str, name: str, first_name: str, job: Job, first: Job, exact: float
+) -> tuple[Job, tuple[str, ...]]:
+    """The job with the whole number of steps nearest to `exact` and as many evaluations as the first; notes on that."""
     steps = max(round(exact), 1)
     mismatch = steps / exact - 1
     if abs(mismatch) > MAX_MISMATCH:
         raise SpecError(
-            f"arm {name!r} would need {exact:.2g} steps to match the {quantity} of {first!r}, and the nearest whole number "
-            f"is {mismatch:+.0%} off; give the first arm more training.steps, or use another --match"
+            f"arm {name!r} would need {exact:.2g} steps to match the {quantity} of {first_name!r}, and the nearest whole "
+            f"number is {mismatch:+.0%} off; give the first arm more training.steps, or use another --match"
         )
-    if steps == job.steps:
-        return steps, ()
+    if steps == job.steps == first.steps:
+        return job, ()
+    every = max(round(first.spec.evaluation.every * steps / first.steps), 1)
+    training = replace(job.spec.training, steps=steps, epochs=0.0)
+    evaluation = replace(job.spec.evaluation, every=min(every, steps))
+    matched = replace(job, spec=replace(job.spec, training=training, evaluation=evaluation), steps=steps)
     # A rounding error is stated only if it is large enough to show in a table.
     rounding = f" ({mismatch:+.1%})" if abs(mismatch) >= 0.001 else ""
-    return steps, (f"{steps:,} steps instead of {job.steps:,}, to match the {quantity} of {first}{rounding}",)
-
-
-def _with_steps(job: Job, steps: int, first: Job) -> Job:
-    """The job with another number of steps, and as many evaluations as the first arm."""
-    if steps == job.steps and steps == first.steps:
-        return job
-    spec = job.spec
-    every = max(round(first.spec.evaluation.every * steps / first.steps), 1)
-    training = replace(spec.training, steps=steps, epochs=0.0)
-    evaluation = replace(spec.evaluation, every=min(every, steps))
-    return replace(job, spec=replace(spec, training=training, evaluation=evaluation), steps=steps)
+    note = f"{steps:,} steps instead of {job.steps:,}, to match the {quantity} of {first_name}{rounding}"
+    return matched, (note,) if steps != job.steps else ()
 
 
 def _match_parameters(names: Sequence[str], jobs: Sequence[Job], varied: Sequence[str]) -> MatchedArms:
@@ -239,7 +227,12 @@ def _nearest_widths(job: Job, target: int) -> dict[int, int]:
 
     def count(multiple: int) -> int | None:
         if multiple not in counts:
-            counts[multiple] = _parameters_if_allowed(job, with_width(model, multiple * unit))
+            wider = with_width(model, multiple * unit)
+            try:
+                models.check(wider, job.spec.data.context)
+                counts[multiple] = count_parameters(job, wider)
+            except SpecError:
+                counts[multiple] = None
         return counts[multiple]
 
     def nearest_allowed(multiple: int, direction: int) -> tuple[int, int] | None:
@@ -268,11 +261,3 @@ def with_width(model: ModelSpec, width: int) -> ModelSpec:
     """The model with another width. An explicit feed-forward size changes in proportion."""
     feed_forward = max(round(model.feed_forward * width / model.width), 1) if model.feed_forward else 0
     return replace(model, width=width, feed_forward=feed_forward)
-
-
-def _parameters_if_allowed(job: Job, model: ModelSpec) -> int | None:
-    try:
-        models.check(model, job.spec.data.context)
-        return count_parameters(job, model)
-    except SpecError:
-        return None

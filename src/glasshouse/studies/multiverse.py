@@ -51,7 +51,7 @@ def check(question: Question, variants: Sequence[Variant]) -> None:
             f"--multiverse compares the reported learning rate with a tuned one, so it cannot be used with --tune {field}; "
             f"leave --multiverse out, or tune {RATE_FIELD}"
         )
-    if len(_rates(question, [variant.changes for variant in variants])) == 1 and len(_scales(variants)) == 1:
+    if len(_rates(question, variants)) == len(_scales(variants)) == 1:
         raise SpecError(
             "--multiverse has nothing to vary, because the arms differ in the learning rate and in the initialisation; "
             "leave --multiverse out"
@@ -60,7 +60,7 @@ def check(question: Question, variants: Sequence[Variant]) -> None:
 
 def universes(question: Question, variants: Sequence[Variant]) -> list[Universe]:
     """The study itself first, then the others."""
-    rates, scales = _rates(question, [variant.changes for variant in variants]), _scales(variants)
+    rates, scales = _rates(question, variants), _scales(variants)
     found = []
     for (rate, tune), (scale, changes) in product(rates.items(), scales.items()):
         choices = {**({RATE: rate} if len(rates) > 1 else {}), **({INITIALISATION: scale} if len(scales) > 1 else {})}
@@ -68,9 +68,9 @@ def universes(question: Question, variants: Sequence[Variant]) -> list[Universe]
     return sorted(found, key=lambda universe: not universe.main)
 
 
-def _rates(question: Question, changes: Sequence[dict[str, str]]) -> dict[str, str | None]:
+def _rates(question: Question, variants: Sequence[Variant]) -> dict[str, str | None]:
     """Choice of the learning rate -> the option --tune of its studies."""
-    if any(RATE_FIELD in of_arm for of_arm in changes):
+    if any(RATE_FIELD in variant.changes for variant in variants):
         return {REPORTED: question.tune}
     return {REPORTED: None, TUNED: question.tune or RATE_FIELD}
 
@@ -110,14 +110,6 @@ def cost(design: Design, others: Sequence[Universe], tuning_runs: int) -> str:
     return f"multiverse: {studies} with {most}{runs:,} runs and {tuned:,} tuning runs, about {time} one after another"
 
 
-def study_of(study: StudyFolder, universe: Universe) -> StudyFolder | None:
-    """The study of a universe; None if it does not exist yet."""
-    if universe.main:
-        return study
-    path = study.path / FOLDER / universe.folder
-    return StudyFolder(path) if (path / FILE).is_file() else None
-
-
 def cells(
     study: StudyFolder,
     found: Sequence[Universe],
@@ -128,9 +120,8 @@ def cells(
     metric = study.design().metric
     results = []
     for universe in found:
-        folder = study_of(study, universe)
-        for split in splits if folder else ():
-            assert folder is not None
+        folder = study if universe.main else StudyFolder(study.path / FOLDER / universe.folder)
+        for split in splits if (folder.path / FILE).is_file() else ():
             design = replace(folder.design(), metric=f"{split}.{metric.partition('.')[2]}")
             choices = {**universe.choices, **({SPLIT: split} if len(splits) > 1 else {})}
             main = universe.main and design.metric == metric

@@ -6,6 +6,7 @@ metric and recipe, or that of the tuning runs. Without either, the plan is in un
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +14,10 @@ import numpy as np
 
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.studies import study_values, tuning
-from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
-from glasshouse.verdicts import seed_plans
+from glasshouse.studies import study_folder, study_values, tuning
+from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
+from glasshouse.verdicts import statistics
+from glasshouse.verdicts.sequential_tests import Look, Looks
 
 # Without a margin to find, the plan names a second number of seeds, this many times larger.
 MORE_SEEDS = 2.5
@@ -46,7 +48,7 @@ def sentence(design: Design, deviation: DifferenceDeviation | None) -> str:
 
 def detectable(design: Design, seeds: int, deviation: float) -> float:
     """The smallest true difference found with power 0.8, corrected for the arms and the looks."""
-    return seed_plans.smallest_difference(deviation, seeds, len(design.arms), design.rule.looks, design.rule.alpha)
+    return smallest_difference(deviation, seeds, len(design.arms), design.rule.looks, design.rule.alpha)
 
 
 def _larger_study(design: Design, seeds: int, deviation: float | None) -> tuple[int, float]:
@@ -57,8 +59,38 @@ def _larger_study(design: Design, seeds: int, deviation: float | None) -> tuple[
         return more, detectable(design, more, deviation or 1.0)
     if detectable(design, seeds, deviation) <= margin:
         return 0, 0.0
-    needed = seed_plans.seeds_to_find(margin, deviation, len(design.arms), design.rule.looks, design.rule.alpha)
+    needed = seeds_to_find(margin, deviation, len(design.arms), design.rule.looks, design.rule.alpha)
     return (needed, margin) if needed else (0, 0.0)
+
+
+def smallest_difference(deviation: float, seeds: int, arms: int = 2, looks: Looks = (), alpha: float = 0.05) -> float:
+    """The smallest true difference that a study of `seeds` seeds finds. `arms` includes the first arm.
+
+    With looks it is found at the look with this number of seeds, if not before.
+    """
+    return statistics.detectable_difference(deviation, seeds, *_level_and_strength(seeds, arms, looks, alpha))
+
+
+def seeds_to_find(difference: float, deviation: float, arms: int = 2, looks: Looks = (), alpha: float = 0.05) -> int | None:
+    """The number of seeds that find this difference, or None if it is beyond `statistics.MAX_SEEDS`.
+
+    With looks it is the number at which the study finds it if it is not stopped before. Beyond the last look the level stays
+    what it is there.
+    """
+    if deviation == 0:
+        return 2 if difference else None
+
+    def power(seeds: int) -> float:
+        level, strength = _level_and_strength(seeds, arms, looks, alpha)
+        return statistics.difference_power(difference / deviation, seeds, level, strength)
+
+    return statistics.seeds_needed(power, 1)
+
+
+def _level_and_strength(seeds: int, arms: int, looks: Looks, alpha: float) -> tuple[float, float]:
+    """The level that every arm is certain to have, and the strength of the adjustment for skewness."""
+    look = Look(looks or (seeds,), seeds)
+    return look.level(alpha / (arms - 1)), look.strength
 
 
 def _size(difference: float, deviation: DifferenceDeviation | None) -> str:
@@ -67,22 +99,13 @@ def _size(difference: float, deviation: DifferenceDeviation | None) -> str:
 
 def deviation_of_earlier_study(design: Design, root: Path) -> DifferenceDeviation | None:
     """From the newest finished study in the folder that has the same task, metric and recipe."""
-    if not root.is_dir():
-        return None
     found: list[tuple[float, str, float]] = []
-    for path in root.iterdir():
-        if not (path / FILE).is_file():
+    for study, earlier in study_folder.readable_studies(root):
+        if not earlier.finished or _kind(earlier) != _kind(design) or earlier.created >= design.created:
             continue
-        study = StudyFolder(path)
-        try:
-            earlier = study.design()
-            if not earlier.finished or _kind(earlier) != _kind(design) or earlier.created >= design.created:
-                continue
-            deviation = _pooled(_paired_differences(study, earlier))
-        except GlasshouseError:
-            continue  # a damaged study is reported when it is opened
-        if deviation:
-            found.append((earlier.created, study.name, deviation))
+        with suppress(GlasshouseError):  # a damaged run is reported when its study is opened
+            if deviation := _pooled(_paired_differences(study, earlier)):
+                found.append((earlier.created, study.name, deviation))
     if not found:
         return None
     _, name, deviation = max(found)
@@ -110,8 +133,10 @@ def deviation_of_tuning(study: StudyFolder, design: Design) -> DifferenceDeviati
     if design.tuning is None or not design.tuning.chosen:
         return None
     first, *others = design.arms
+    means = {value: mean for value, mean in design.tuning.found[first.name].items() if mean is not None}
+    ordered = sorted(means, key=lambda value: means[value], reverse=design.rule.higher_is_better)
     groups = []
-    for value in _better_half(design, first):
+    for value in ordered[: math.ceil(len(ordered) / 2)]:
         of_first = _tuning_values(study, design, first, value)
         for arm in others:
             if value in design.tuning.values[arm.name]:
@@ -121,13 +146,6 @@ def deviation_of_tuning(study: StudyFolder, design: Design) -> DifferenceDeviati
     if not deviation:
         return None
     return DifferenceDeviation(deviation, f"by {sum(map(len, groups))} pairs of tuning runs")
-
-
-def _better_half(design: Design, arm: PlannedArm) -> list[str]:
-    assert design.tuning is not None
-    means = {value: mean for value, mean in design.tuning.found[arm.name].items() if mean is not None}
-    ordered = sorted(means, key=lambda value: means[value], reverse=design.rule.higher_is_better)
-    return ordered[: math.ceil(len(ordered) / 2)]
 
 
 def _tuning_values(study: StudyFolder, design: Design, arm: PlannedArm, value: str) -> list[float]:

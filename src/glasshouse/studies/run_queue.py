@@ -86,17 +86,12 @@ def write_task(task: RunTask) -> list[list[dict[str, Any]]]:
     for group in task:
         for queued in group:
             _create(queued)
-    return [
-        [
-            {
-                "run": str(queued.run.path.absolute()),
-                "name": queued.name,
-                "branch_of": str(queued.branch_of.path.absolute()) if queued.branch_of else None,
-            }
-            for queued in group
-        ]
-        for group in task
-    ]
+
+    def table(queued: QueuedRun) -> dict[str, Any]:
+        branch_of = str(queued.branch_of.path.absolute()) if queued.branch_of else None
+        return {"run": str(queued.run.path.absolute()), "name": queued.name, "branch_of": branch_of}
+
+    return [[table(queued) for queued in group] for group in task]
 
 
 def train_task(task: Sequence[Sequence[Mapping[str, Any]]], device: str, title: str) -> None:
@@ -172,7 +167,7 @@ def _run_groups(
     queue = [queued for group in groups for queued in group]
     unfinished = {queued.run for queued in queue if status(queued.run) not in ENDED}
     progress = _QueueProgress(len(queue), len(unfinished), describe)
-    with catch_signals() as watch, _progress_bar(title, progress), _interruption_names_the_queue(progress):
+    with catch_signals() as watch, _followed(title, progress):
         for group in groups:
             remaining = [queued for queued in group if queued.run in unfinished]
             if not remaining:
@@ -216,8 +211,7 @@ def _train(group: Sequence[QueuedRun], device: str) -> None:
     with progress_bar.quiet():
         loop.train_group([queued.run for queued in group], device, together=len(group) > 1)
     for queued in group:
-        facts = queued.run.facts()
-        if facts.get("status") not in ENDED:
+        if queued.run.recorded_status() not in ENDED:
             raise RunError(f"{queued.run.path} did not finish; continue the study to train it again")
         _delete_old_checkpoints(queued)
 
@@ -225,8 +219,8 @@ def _train(group: Sequence[QueuedRun], device: str) -> None:
 def _delete_old_checkpoints(queued: QueuedRun) -> None:
     """An ended run is only read from now on, so its best and its last checkpoint are enough, and one to be kept."""
     checkpoint.delete_unfinished(queued.run.checkpoints)
-    best = queued.run.facts().get("best")
-    checkpoint.prune(queued.run.checkpoints, kept_steps(best if isinstance(best, dict) else {}, queued.spec), latest=1)
+    best = queued.run.facts().get("best") or {}
+    checkpoint.prune(queued.run.checkpoints, kept_steps(best, queued.spec), latest=1)
 
 
 def _create(queued: QueuedRun) -> None:
@@ -283,46 +277,32 @@ class _QueueProgress:
 
     def share(self) -> float:
         """The finished share of the work of this call; a run in training counts by its logged steps."""
-        return (self.ended + sum(map(_finished_share, self.training))) / (self.ended + self.left)
+        logged = ((metric_log.last_row(queued.run.metrics_file).get("step", 0), queued.steps) for queued in self.training)
+        return (self.ended + sum(min(step / steps, 1.0) for step, steps in logged)) / (self.ended + self.left)
 
     def interruption_message(self) -> str:
         return f"stopped with {self.ended_before + self.ended} of {self.total} runs done, all saved"
 
 
-def _finished_share(queued: QueuedRun) -> float:
-    """The share of a run's steps that the last line of its metric log has reached."""
-    return min(metric_log.last_row(queued.run.metrics_file).get("step", 0) / queued.steps, 1.0)
-
-
 @contextmanager
-def _progress_bar(title: str, progress: _QueueProgress) -> Iterator[None]:
-    """A progress bar over all runs that follows their metric logs; nothing if the terminal shows no bars."""
-    if not progress_bar.is_terminal():
-        yield
-        return
-    stop = threading.Event()
+def _followed(title: str, progress: _QueueProgress) -> Iterator[None]:
+    """Show a bar over all runs that follows their metric logs. The message of an interruption is about the whole queue."""
+    ended = threading.Event()
+
+    def follow(show: Callable[..., None]) -> None:
+        while not ended.wait(0.5):
+            show(progress.share(), f"{title}: {progress.ended_before + progress.ended} of {progress.total} runs")
+
     with progress_bar.bar(title, outer=True) as show:
-
-        def follow() -> None:
-            while not stop.wait(0.5):
-                ended = progress.ended_before + progress.ended
-                show(progress.share(), f"{title}: {ended} of {progress.total} runs")
-
-        thread = threading.Thread(target=follow, daemon=True)
-        thread.start()
+        thread = threading.Thread(target=follow, args=(show,), daemon=True)
+        if progress_bar.is_terminal():
+            thread.start()
         try:
             yield
+        except (Interrupted, KeyboardInterrupt) as stop:
+            number = stop.signal if isinstance(stop, Interrupted) else signal.SIGINT
+            raise Interrupted(number, progress.interruption_message()) from None
         finally:
-            stop.set()
-            thread.join()
-
-
-@contextmanager
-def _interruption_names_the_queue(progress: _QueueProgress) -> Iterator[None]:
-    """Make the message of an interruption state the progress of the whole queue instead of one run."""
-    try:
-        yield
-    except Interrupted as stop:
-        raise Interrupted(stop.signal, progress.interruption_message()) from None
-    except KeyboardInterrupt:
-        raise Interrupted(signal.SIGINT, progress.interruption_message()) from None
+            ended.set()
+            if thread.is_alive():
+                thread.join()

@@ -117,6 +117,7 @@ class Design:
     step_seconds: dict[str, list[Seconds]] = dataclasses.field(default_factory=dict)  # arm -> seconds per step in each round
     judged: tuple[Count, ...] = ()  # the numbers of seeds that had been judged each time more seeds were added
     notes: tuple[str, ...] = ()
+    device: str = ""  # the device and the number format of all arms, in words
     power: str = ""  # the differences that the seeds find; empty before the first run is planned
     multiverse_cost: str = ""  # the runs that a multiverse adds
     leaks: tuple[Leak, ...] = ()  # data leakage in any arm's data
@@ -312,17 +313,23 @@ def find(name: str | os.PathLike[str]) -> StudyFolder:
     raise RunError(f"there is no study {str(name)!r}{catalogue.did_you_mean(str(name), known)} ({listing})")
 
 
+def readable_studies(folder: Path) -> Iterator[tuple[StudyFolder, Design]]:
+    """The studies in a folder with their designs. A damaged one is left out; it is reported when it is opened."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        study = StudyFolder(path)
+        try:
+            design = study.design() if (path / FILE).is_file() else None
+        except GlasshouseError:
+            continue
+        if design:
+            yield study, design
+
+
 def all_studies() -> list[StudyFolder]:
     """All studies in the studies folder, oldest first."""
     if not root().is_dir():
         return []
     paths = [path for path in root().iterdir() if (path / FILE).exists() and path.name[0] != "."]
-    return sorted(map(StudyFolder, paths), key=lambda study: (_created(study), study.name))
-
-
-def _created(study: StudyFolder) -> float:
-    """When a study was created; 0 for a damaged study, which is listed first and reported when it is opened."""
-    try:
-        return study.design().created
-    except GlasshouseError:
-        return 0.0
+    created = {study.path: design.created for study, design in readable_studies(root())}
+    # A damaged one is listed first.
+    return sorted(map(StudyFolder, paths), key=lambda study: (created.get(study.path, 0.0), study.name))

@@ -7,7 +7,8 @@ measured here, once, and stored with the study. So a study that is stopped and c
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.records import progress_bar
@@ -17,45 +18,48 @@ from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec import DataSpec, Spec, TrainingSpec
 from glasshouse.studies import matching, study_items, study_metric
 from glasshouse.studies.arms import ONE_TASK, Variant
-from glasshouse.studies.study_folder import Design, PlannedArm, Question, Tuning
+from glasshouse.studies.study_folder import Design, PlannedArm, Tuning
+from glasshouse.studies.study_options import Question, StudyOptions
 from glasshouse.training import cost_plan, devices, evaluation_interval, replica_count, warm_start
 from glasshouse.training.job import Job
 from glasshouse.verdicts.verdict import VerdictRule
 
 # The maximum number of runs that train together.
 MAX_REPLICAS = int(spec_fields.fields(TrainingSpec)["replicas"].rule.maximum or 1)
-# The note on device and precision begins with this word.
-DEVICE_NOTE = "device"
 
 
-def make_design(
-    question: Question,
-    variants: Sequence[Variant],
-    seeds: tuple[int, ...],
-    device: str,
-    replicas: str,
-    tuning: Tuning | None,
-    with_multiverse: bool = False,
-    shortens_interval: bool = False,
-) -> Design:
+@dataclass(frozen=True)
+class StudyRequest:
+    """A study that is to be created, or continued if there is one with the same question."""
+
+    question: Question
+    options: StudyOptions  # without a name: the default name, with a number if a study with another question has it
+    variants: tuple[Variant, ...]
+    seeds: tuple[int, ...]
+    tuning: Tuning | None
+    root: Path
+    default_name: str = ""
+    replicates: str = ""
+    # Of a new study: whether its arms share an interval of evaluations that is short enough for a curve, if nobody names it.
+    shortens_interval: bool = False
+
+
+def make_design(request: StudyRequest, device: str) -> Design:
     """The design of a new study. Raises an error if any arm is impossible. Creates no folder.
 
-    A multiverse tunes its arms later, so the arms must have what tuning needs. `shortens_interval`: the arms share an
-    interval of evaluations that is short enough for a curve, if nobody names it.
+    A multiverse tunes its arms later, so the arms must have what tuning needs.
     """
+    question, variants, seeds = request.question, request.variants, request.seeds
+    tuning, replicas = request.tuning, request.options.replicas
     if len(tasks := {variant.spec.task: variant.name for variant in variants}) > 1:
         raise SpecError(f"{ONE_TASK} ({', '.join(f'{name} has {task}' for task, name in tasks.items())})")
     names = [variant.name for variant in variants]
     varied = list(dict.fromkeys(field for variant in variants for field in variant.changes))
     jobs = list(_jobs(variants, seeds, device))
-    interval_note: list[str] = []
-    if shortens_interval and not _interval_is_chosen(question, variants):
-        jobs, interval_note = _with_shared_interval(jobs)
-    metric = _choose_metric(question, variants, jobs)
+    jobs, interval_note = _with_shared_interval(request, jobs)
+    metric = _choose_metric(request, jobs)
     if question.items:
         study_items.check(metric, names, jobs)
-    if tuning or with_multiverse:
-        _check_tuning_metric(metric, variants, jobs, "--tune" if tuning else "--multiverse")
     with progress_bar.bar("planning", outer=True) as show, progress_bar.quiet():
         first_plan = cost_plan.make(jobs[0])
         jobs = [with_first_settings(job, first_plan) for job in jobs]
@@ -101,9 +105,12 @@ def make_design(
         tuning=tuning,
         step_seconds=dict(zip(names, map(list, matched.step_seconds), strict=True)) if matched.step_seconds else {},
         leaks=tuple(dict.fromkeys(leak for job in matched.jobs for leak in job.prepared.leaks)),
-        notes=tuple(_notes(question, metric, matched.jobs, [matched.about, *interval_note, *reasons], first_plan.choice)),
+        notes=tuple(_notes(question, metric, matched.jobs, [matched.about, *interval_note, *reasons])),
+        device=_device_settings(matched.jobs, first_plan.choice),
         replicas=replicas,
-        shortens_interval=shortens_interval,
+        replicates=request.replicates,
+        all_pairs=request.options.all_pairs,
+        shortens_interval=request.shortens_interval,
     )
 
 
@@ -130,45 +137,39 @@ def _jobs(variants: Sequence[Variant], seeds: Sequence[int], device: str) -> Ite
         yield job
 
 
-def _interval_is_chosen(question: Question, variants: Sequence[Variant]) -> bool:
-    """Whether the interval of evaluations is the user's choice, or counts for early stopping."""
-    words = [word for word in question.words if "=" in word]
-    recipes = [variant.recipe for variant in variants]
-    return resolve_spec.names_interval(recipes, words) or any(variant.spec.training.patience for variant in variants)
+def _with_shared_interval(request: StudyRequest, jobs: list[Job]) -> tuple[list[Job], list[str]]:
+    """The jobs with one interval of evaluations that is short enough for a curve, and a note if recipes have others.
 
-
-def _with_shared_interval(jobs: Sequence[Job]) -> tuple[list[Job], list[str]]:
-    """The jobs with one interval of evaluations, and a note if it is not that of every recipe."""
+    An interval that the user has chosen stays, and so does one that counts for early stopping.
+    """
+    words = [word for word in request.question.words if "=" in word]
+    chosen = resolve_spec.names_interval([variant.recipe for variant in request.variants], words)
+    if not request.shortens_interval or chosen or any(each.spec.training.patience for each in request.variants):
+        return jobs, []
     costs = [job.evaluation_cost() for job in jobs]
     every = evaluation_interval.choose(costs)
     if all(job.spec.evaluation.every == every for job in jobs):
-        return list(jobs), []
+        return jobs, []
     note = evaluation_interval.remark(costs, every) or (
         f"evaluated every {every:,} steps; {evaluation_interval.FIELD}=N changes that"
     )
     return [job.with_interval(every) for job in jobs], [note]
 
 
-def _choose_metric(question: Question, variants: Sequence[Variant], jobs: Sequence[Job]) -> str:
+def _choose_metric(request: StudyRequest, jobs: Sequence[Job]) -> str:
+    """The metric that decides. Every arm must have it, and a validation split if arms are tuned, now or in a multiverse."""
+    option = "--tune" if request.tuning else "--multiverse" if request.options.multiverse else ""
     splits = [study_metric.held_out_splits(job.prepared.splits) for job in jobs]
-    metric = question.metric or study_metric.default_metric(jobs[0].task, splits[0])
-    for variant, job, held_out in zip(variants, jobs, splits, strict=True):
+    metric = request.question.metric or study_metric.default_metric(jobs[0].task, splits[0])
+    for variant, job, held_out in zip(request.variants, jobs, splits, strict=True):
         with _arm_named_in_errors(variant.name):
             study_metric.check_metric(metric, job.task, held_out, job.prepared.labels)
-    return metric
-
-
-def _check_tuning_metric(metric: str, variants: Sequence[Variant], jobs: Sequence[Job], option: str) -> None:
-    """Refuse tuning if an arm does not have the study's metric on a validation split."""
-    for variant, job in zip(variants, jobs, strict=True):
-        splits = study_metric.held_out_splits(job.prepared.splits)
-        with _arm_named_in_errors(variant.name):
-            if "validation" not in splits:
+            if option and "validation" not in held_out:
                 raise SpecError(
                     f"{option} chooses values by the validation text, and this arm has none; hold some out "
                     "(data.validation=0.1), or set the field in each arm"
                 )
-            study_metric.check_metric(f"validation.{metric.partition('.')[2]}", job.task, splits, job.prepared.labels)
+    return metric
 
 
 def with_first_settings(job: Job, first: cost_plan.Plan) -> Job:
@@ -202,26 +203,26 @@ def with_seed(spec: Spec, seed: int) -> Spec:
     return replace(spec, training=replace(spec.training, seed=seed))
 
 
-def _batch_settings(spec: Spec) -> tuple[object, ...]:
-    """The settings that, together with the seed, determine which batches a run reads."""
-    return spec.data, spec.training.batch, spec.training.batch_warmup, spec.training.start_from
+def _device_settings(jobs: Sequence[Job], choice: str) -> str:
+    """The device, the precision and the threads of all arms, or how they were chosen; empty if arms differ."""
+    training = jobs[0].spec.training
+    if len({(job.spec.training.precision, job.spec.training.threads) for job in jobs}) > 1:
+        return ""
+    device = f"device {jobs[0].device.type}"
+    threads = f", CPU threads: {training.threads}" if jobs[0].device.type == "cpu" else ""
+    settings = f"precision {training.precision}{threads}"
+    return f"{device}, the same for every arm: {choice}" if choice else f"{device}, {settings}, the same for every arm"
 
 
-def _notes(
-    question: Question, metric: str, jobs: Sequence[Job], other_notes: Sequence[str], choice: str = ""
-) -> Iterator[str]:
+def _notes(question: Question, metric: str, jobs: Sequence[Job], other_notes: Sequence[str]) -> Iterator[str]:
     """Notes on the study as a whole."""
     if not question.metric:
         no_validation = "" if metric.startswith("validation.") else " (there is no validation text)"
         yield f"{metric} decides, because --metric was not set{no_validation}"
     yield from other_notes
-    training = jobs[0].spec.training
-    threads = f", CPU threads: {training.threads}" if jobs[0].device.type == "cpu" else ""
-    if len({(job.spec.training.precision, job.spec.training.threads) for job in jobs}) == 1:
-        device = f"{DEVICE_NOTE} {jobs[0].device.type}"
-        settings = f"precision {training.precision}{threads}"
-        yield f"{device}, the same for every arm: {choice}" if choice else f"{device}, {settings}, the same for every arm"
-    if len({_batch_settings(job.spec) for job in jobs}) > 1:
+    # The settings that, together with the seed, determine which batches a run reads.
+    names = ("batch", "batch_warmup", "start_from")
+    if len({(job.spec.data, *(getattr(job.spec.training, name) for name in names)) for job in jobs}) > 1:
         yield "the arms read different batches, so runs with the same seed have little in common except the seed"
     else:
         yield "arms of one seed read the same batches in the same order"

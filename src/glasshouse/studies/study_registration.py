@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from glasshouse.results.study import StudyRegistration
-from glasshouse.specs.errors import RunError, SpecError
+from glasshouse.specs.errors import RunError
 from glasshouse.studies.study_folder import Design, StudyFolder
 
 
@@ -46,7 +46,6 @@ def _plan(design: Design) -> dict[str, Any]:
         "replicates": design.replicates,
     }
     if design.shortens_interval:
-        # The specs have the interval of their recipes. Earlier studies keep that, and their digest.
         plan["steps between evaluations"] = [arm.spec.evaluation.every for arm in design.arms]
     if tuning:
         plan["tuning"] = {"field": tuning.field, "candidates": tuning.values, "seeds": tuning.seeds}
@@ -60,20 +59,3 @@ def check(study: StudyFolder, design: Design) -> None:
             f"{study.path} was changed after it was registered: its plan no longer has the digest "
             f"{design.registered.digest[:12]}; restore its study.json, or ask the new question under another --name"
         )
-
-
-def refuse_seeds(study: StudyFolder, seeds: list[int]) -> None:
-    """Refuse to add seeds that a registered study did not plan."""
-    listing = ", ".join(map(str, seeds[:8])) + (", ..." if len(seeds) > 8 else "")
-    raise SpecError(
-        f"{study.path} is registered without the seeds {listing}, so they cannot be added; register looks with "
-        f"--until-decided under another --name, or use fresh seeds: glasshouse compare --replicate {study.name}"
-    )
-
-
-def refuse_late(study: StudyFolder) -> None:
-    """Refuse to register a study that has runs."""
-    raise SpecError(
-        f"{study.path} has runs already, and a registration comes before the first run; leave --register out, or choose "
-        "another --name"
-    )

@@ -4,11 +4,10 @@ A replication is a study of its own. It names its original, whose specs it takes
 recipes since. The seeds of tuning are fresh too.
 """
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from glasshouse.specs import spec_files
-from glasshouse.specs.errors import GlasshouseError, SpecError
+from glasshouse.specs.errors import SpecError
 from glasshouse.studies import arms, study_folder
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.study_folder import FILE, FIRST_TUNING_SEED, StudyFolder
@@ -36,18 +35,9 @@ def variants_of(original: StudyFolder) -> tuple[Variant, ...]:
 
 def replications_of(original: StudyFolder) -> list[StudyFolder]:
     """The replications of a study, oldest first. They stand in the same folder."""
-    return sorted(_replications(original.path.parent, original.name), key=lambda study: study.design().created)
-
-
-def _replications(root: Path, original: str) -> Iterator[StudyFolder]:
-    for path in root.iterdir():
-        if (path / FILE).is_file() and path.name != original:
-            study = StudyFolder(path)
-            try:
-                if study.design().replicates == original:
-                    yield study
-            except GlasshouseError:
-                continue  # a damaged study is reported when it is opened
+    studies = study_folder.readable_studies(original.path.parent)
+    found = [(design.created, study) for study, design in studies if design.replicates == original.name != study.name]
+    return [study for _, study in sorted(found, key=lambda pair: pair[0])]
 
 
 def used_seeds(original: StudyFolder) -> tuple[set[int], set[int]]:
@@ -64,17 +54,17 @@ def fresh_seeds(original: StudyFolder, requested: str | int | Sequence[int] | No
     A sequential study starts with its first look.
     """
     design = original.design()
-    used = set().union(*used_seeds(original))
+    compared, tuned = used_seeds(original)
     if design.question.until_decided:
-        return _next_seeds(used_seeds(original)[0], design.question.batch)
+        return _next_seeds(compared, design.question.batch)
     chosen = arms.parse_seeds(len(design.seeds) if requested is None else requested)
     if chosen == tuple(range(len(chosen))):
         # A number of seeds, or a list that says no more than a number.
-        return _next_seeds(used_seeds(original)[0], len(chosen))
-    if shared := sorted(used & set(chosen)):
+        return _next_seeds(compared, len(chosen))
+    if shared := sorted((compared | tuned) & set(chosen)):
         raise SpecError(
             f"--seeds contains {shared[0]}, which {original.name} or a replication of it has used; choose seeds above "
-            f"{max(used_seeds(original)[0])}, or only their number"
+            f"{max(compared)}, or only their number"
         )
     return chosen
 
@@ -88,7 +78,3 @@ def _next_seeds(used: set[int], count: int) -> tuple[int, ...]:
 def first_tuning_seed(original: StudyFolder) -> int:
     """The first seed that tuning has not used in any study of the question."""
     return max(used_seeds(original)[1], default=FIRST_TUNING_SEED - 1) + 1
-
-
-def default_name(original: StudyFolder) -> str:
-    return f"{original.name}-replication"

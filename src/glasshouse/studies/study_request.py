@@ -4,8 +4,7 @@ Checks that nothing which was decided before the runs is changed afterwards. Tra
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from glasshouse.formatting import duration
 from glasshouse.launching.submission import Submission
@@ -24,45 +23,42 @@ from glasshouse.studies import (
 )
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.run_queue import Place
-from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, StudyFolder, Tuning
-from glasshouse.studies.study_options import Question, StudyOptions
+from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, StudyFolder
+from glasshouse.studies.study_options import Question
+from glasshouse.studies.study_planning import StudyRequest
 
 
-@dataclass(frozen=True)
-class StudyRequest:
-    """A study that is to be created, or continued if there is one with the same question."""
+def find(request: StudyRequest) -> tuple[StudyFolder | None, str]:
+    """(the study with the same question, or None; the name for a new study)."""
+    given = request.options.name
+    for name in run_folder.numbered_names(request.default_name) if given is None else (given,):
+        path = request.root / name
+        if not path.exists():
+            return None, name
+        study = study_folder.find_or_none(path)
+        difference = _difference(request, study.design()) if study else "it is not a study"
+        if study and not difference:
+            return study, name
+    raise RunError(f"{path} already exists, and {difference}; choose another --name, or delete it")
 
-    question: Question
-    options: StudyOptions  # without a name: the default name, with a number if a study with another question has it
-    variants: tuple[Variant, ...]
-    seeds: tuple[int, ...]
-    tuning: Tuning | None
-    default_name: str
-    root: Path
-    replicates: str = ""
-    shortens_interval: bool = False  # of a new study; one that is continued keeps what it has
 
-    def find(self) -> tuple[StudyFolder | None, str]:
-        """(the study with the same question, or None; the name for a new study)."""
-        for numbered in run_folder.numbered_names(self.default_name):
-            candidate = self.options.name or numbered
-            path = self.root / candidate
-            if not path.exists():
-                return None, candidate
-            study = study_folder.find_or_none(path)
-            difference = self._difference_from(study.design()) if study else "it is not a study"
-            if study and not difference:
-                return study, candidate
-            if self.options.name:
-                raise RunError(f"{path} already exists, and {difference}; choose another --name, or delete it")
-        raise AssertionError
-
-    def _difference_from(self, design: Design) -> str:
-        if design.replicates != self.replicates:
-            if not self.replicates:
-                return f"it is a replication of {design.replicates}"
-            return f"it is no replication of {self.replicates}"
-        return _question_difference(design, self.question, self.variants)
+def _difference(request: StudyRequest, design: Design) -> str:
+    """How an existing study differs; empty if it asks the same question."""
+    if design.replicates != request.replicates:
+        if not request.replicates:
+            return f"it is a replication of {design.replicates}"
+        return f"it is no replication of {request.replicates}"
+    for name in ("kind", *(option.name for option in options_of(Question))):
+        old, new = getattr(design.question, name), getattr(request.question, name)
+        if old != new:
+            return f"its {name.replace('_', '-')} is {old}, not {new}"
+    old_names, new_names = [arm.name for arm in design.arms], [variant.name for variant in request.variants]
+    if old_names != new_names:
+        return f"its arms are {', '.join(old_names)}, not {', '.join(new_names)}"
+    for arm, variant in zip(design.arms, request.variants, strict=True):
+        if changed := spec_files.difference(spec_files.from_toml(arm.asked, f"arm {arm.name}"), variant.spec):
+            return f"the spec of its arm {arm.name!r} is different ({changed})"
+    return ""
 
 
 def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submission:
@@ -75,7 +71,7 @@ def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submiss
         multiverse.check(request.question, request.variants)
     if options.all_pairs:
         study_pairs.check(len(request.variants))
-    study, unused_name = request.find()
+    study, unused_name = find(request)
     if study is None:
         if submitted := place.plan(unused_name):
             return submitted
@@ -85,11 +81,15 @@ def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submiss
                 created = study_folder.create(design, unused_name, request.root)
             except FileExistsError:
                 # Meanwhile another process created a study of that name, perhaps with the same question.
-                study, unused_name = request.find()
+                study, unused_name = find(request)
             else:
                 _announce(created, design)
                 return created
-    unchanged = _unchanged_settings(study.design(), request.seeds, options.replicas)
+    kept, unchanged = study.design(), ""
+    if not kept.question.until_decided and (others := [seed for seed in kept.seeds if seed not in request.seeds]):
+        unchanged += f"; its other seeds ({len(others)}) are kept"
+    if options.replicas != kept.replicas:
+        unchanged += f"; its --replicas {kept.replicas} is kept, not {options.replicas}"
     progress_bar.say(f"continuing {study.path}, which asks the same question{unchanged}")
     if options.register:
         _register(study)
@@ -104,41 +104,10 @@ def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submiss
 def _planned(request: StudyRequest, device: str) -> Design:
     """The design of a new study."""
     options = request.options
-    plan = (request.question, request.variants, request.seeds, device, options.replicas, request.tuning)
-    design = study_planning.make_design(
-        *plan, with_multiverse=options.multiverse, shortens_interval=request.shortens_interval
-    )
-    design = replace(design, replicates=request.replicates, all_pairs=options.all_pairs)
+    design = study_planning.make_design(request, device)
     if options.multiverse:
         design = _with_multiverse(design, request.variants)
-    if options.register:
-        design = replace(design, registered=study_registration.new_registration(design))
-    return design
-
-
-def _question_difference(design: Design, question: Question, variants: Sequence[Variant]) -> str:
-    """How the question of an existing study differs from this one; empty if they are the same."""
-    for name in ("kind", *(option.name for option in options_of(Question))):
-        old, new = getattr(design.question, name), getattr(question, name)
-        if old != new:
-            return f"its {name.replace('_', '-')} is {old}, not {new}"
-    old_names, new_names = [arm.name for arm in design.arms], [variant.name for variant in variants]
-    if old_names != new_names:
-        return f"its arms are {', '.join(old_names)}, not {', '.join(new_names)}"
-    for arm, variant in zip(design.arms, variants, strict=True):
-        if changed := spec_files.difference(spec_files.from_toml(arm.asked, f"arm {arm.name}"), variant.spec):
-            return f"the spec of its arm {arm.name!r} is different ({changed})"
-    return ""
-
-
-def _unchanged_settings(design: Design, seeds: Sequence[int], replicas: str) -> str:
-    """The settings that the study keeps although the command now has other ones."""
-    parts = []
-    if not design.question.until_decided and (others := [seed for seed in design.seeds if seed not in seeds]):
-        parts.append(f"; its other seeds ({len(others)}) are kept")
-    if replicas != design.replicas:
-        parts.append(f"; its --replicas {design.replicas} is kept, not {replicas}")
-    return "".join(parts)
+    return replace(design, registered=study_registration.new_registration(design)) if options.register else design
 
 
 def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
@@ -148,7 +117,11 @@ def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
         if design.question.until_decided or not (new := [seed for seed in seeds if seed not in design.seeds]):
             return
         if design.registered:
-            study_registration.refuse_seeds(study, new)
+            listing = ", ".join(map(str, new[:8])) + (", ..." if len(new) > 8 else "")
+            raise SpecError(
+                f"{study.path} is registered without the seeds {listing}, so they cannot be added; register looks with "
+                f"--until-decided under another --name, or use fresh seeds: glasshouse compare --replicate {study.name}"
+            )
         if design.tuning and set(new) & set(design.tuning.seeds):
             raise SpecError(
                 f"--seeds contains one of {design.tuning.seeds}, which tuning used; choose seeds that tuning did not use"
@@ -161,7 +134,7 @@ def _announce(study: StudyFolder, design: Design) -> None:
     """Print the size of the study, the training time of all its runs in sequence, and how the arms are matched."""
     seconds = sum(arm.facts["plan"]["seconds"] for arm in design.arms) * len(design.seeds)
     count = f"{len(design.arms)} arms with {len(design.seeds)} seeds each"
-    progress_bar.say(f"{Path(study.path)}: {count}, about {duration(seconds)} one after another; {design.notes[0]}")
+    progress_bar.say(f"{study.path}: {count}, about {duration(seconds)} one after another; {design.notes[0]}")
     if design.multiverse_cost:
         progress_bar.say(design.multiverse_cost)
     if design.registered:
@@ -174,13 +147,12 @@ def _register(study: StudyFolder) -> None:
         design = study.design()
         if design.registered:
             return
-        if _has_runs(study, design):
-            study_registration.refuse_late(study)
+        if any((study.path / arm.folder).exists() for arm in design.arms):
+            raise SpecError(
+                f"{study.path} has runs already, and a registration comes before the first run; leave --register out, or "
+                "choose another --name"
+            )
         study.write(replace(design, registered=study_registration.new_registration(design)))
-
-
-def _has_runs(study: StudyFolder, design: Design) -> bool:
-    return any((study.path / arm.folder).exists() for arm in design.arms)
 
 
 def _with_multiverse(design: Design, variants: Sequence[Variant]) -> Design:

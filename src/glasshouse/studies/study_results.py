@@ -314,7 +314,7 @@ def _machines(study: StudyFolder, design: Design) -> list[dict[str, str]]:
 
 
 def _notes(design: Design, arms: Sequence[Arm], machines: Sequence[dict[str, str]]) -> list[str]:
-    notes = [*design.notes, *filter(None, (design.multiverse_cost, design.power))]
+    notes = [*design.notes, *filter(None, (design.device, design.multiverse_cost, design.power))]
     if design.judged:
         counts = " and ".join(map(str, design.judged))
         notes.append(

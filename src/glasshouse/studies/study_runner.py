@@ -26,7 +26,8 @@ from glasshouse.studies import (
 from glasshouse.studies.run_queue import Place, QueuedRun
 from glasshouse.studies.study_folder import Design, StudyFolder
 from glasshouse.studies.study_options import Question, StudyOptions
-from glasshouse.studies.study_request import StudyRequest, open_or_create, tuning_seed_of_multiverse
+from glasshouse.studies.study_planning import StudyRequest
+from glasshouse.studies.study_request import open_or_create, tuning_seed_of_multiverse
 from glasshouse.training import devices
 
 REPLICAS = ("auto", "off")
@@ -88,7 +89,7 @@ def _replication(asked: Question, options: StudyOptions, name_of_original: str) 
         )
     original = study_replication.find_original(name_of_original)
     design = original.design()
-    name = study_replication.default_name(original) if options.name is None else options.name
+    name = f"{original.name}-replication" if options.name is None else options.name
     variants = study_replication.variants_of(original)
     root, existing = original.path.parent, study_folder.find_or_none(original.path.with_name(name))
     if existing and existing.design().replicates == original.name:
@@ -111,7 +112,6 @@ def _replication(asked: Question, options: StudyOptions, name_of_original: str) 
         variants=variants,
         seeds=seeds,
         tuning=tuning_plan,
-        default_name=name,
         root=root,
         replicates=original.name,
         shortens_interval=design.shortens_interval,
@@ -227,7 +227,6 @@ def _run_multiverse(study: StudyFolder, design: Design, place: Place) -> Submiss
                 variants=changed,
                 seeds=design.seeds,
                 tuning=tuning.parse(question.tune, changed, design.seeds, tuning_seed_of_multiverse(design)),
-                default_name=universe.folder,
                 root=study.path / multiverse.FOLDER,
                 shortens_interval=design.shortens_interval,
             )

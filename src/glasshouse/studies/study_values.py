@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
-from glasshouse.specs import catalogue
+from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import arm_runs, multiverse, run_queue, study_items
+from glasshouse.studies import multiverse, run_queue, study_items
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
 from glasshouse.verdicts.verdict import UNDECIDED, Difference, judge
@@ -50,9 +50,19 @@ def final_values(study: StudyFolder, design: Design) -> dict[str, dict[int, floa
 
 
 def _arm_value(run: RunFolder, arm: PlannedArm, metric: str) -> float | None:
-    """As `final_value`. Refuses a run that is none of its arm."""
-    if run.path.is_dir():
-        arm_runs.check(run, arm)
+    """As `final_value`. Refuses a run that was put there from elsewhere: a field that its arm varies has another value.
+
+    The tables are compared as they are written, which takes a third of the time that specs take.
+    """
+    if arm.changes and run.path.is_dir():
+        planned = spec_files.flat_fields(spec_files.tables_from_toml(spec_files.to_toml(arm.spec), run.name))
+        found = spec_files.flat_fields(run.tables())
+        for field in arm.changes:
+            if planned.get(field) != found.get(field):
+                raise RunError(
+                    f"{run.path} has {field}={str(found.get(field))[:100]!r}, and its arm has "
+                    f"{str(planned.get(field))[:100]!r}; put the run of the arm back, or delete this one to train it again"
+                )
     return final_value(run, metric)
 
 

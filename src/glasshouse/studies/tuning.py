@@ -7,13 +7,14 @@ separate seeds, so that no run is used both to tune and to compare.
 import math
 import statistics
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from glasshouse.launching.submission import Submission
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, spec_fields, spec_files
 from glasshouse.specs.errors import RunError, SpecError
-from glasshouse.specs.spec import SECTIONS, Spec
+from glasshouse.specs.spec import SECTIONS
 from glasshouse.studies import arms, run_queue, study_metric, study_values
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.run_queue import Place, QueuedRun
@@ -60,13 +61,9 @@ def parse(
     else:
         values = {variant.name: _default_values(field, variant) for variant in variants}
     tuning_seeds = tuple(range(first_seed, first_seed + SEEDS))
-    _refuse_shared_seeds(tuning_seeds, seeds)
-    return Tuning(field, values, tuning_seeds)
-
-
-def _refuse_shared_seeds(tuning_seeds: Sequence[int], seeds: Sequence[int]) -> None:
     if shared := sorted(set(tuning_seeds) & set(seeds)):
         raise SpecError(f"--seeds contains {shared[0]}, which tuning uses; choose seeds below {tuning_seeds[0]}")
+    return Tuning(field, values, tuning_seeds)
 
 
 def _default_values(field: str, variant: Variant) -> list[str]:
@@ -78,7 +75,11 @@ def _default_values(field: str, variant: Variant) -> list[str]:
         )
     values = [f"{centre * FACTOR**power:.3g}" for power in range(-VALUES_PER_SIDE, VALUES_PER_SIDE + 1)]
     values[VALUES_PER_SIDE] = repr(centre)
-    allowed = [value for value in values if _is_allowed(field, value, variant)]
+    allowed = []
+    for value in values:
+        with suppress(SpecError):
+            spec_files.override(variant.spec, [f"{field}={value}"])
+            allowed.append(value)
     if len(allowed) < 2:
         raise SpecError(
             f"has no default values around {centre:g}: the field allows {len(allowed)} of {', '.join(values)}; write "
@@ -87,14 +88,6 @@ def _default_values(field: str, variant: Variant) -> list[str]:
             field,
         )
     return allowed
-
-
-def _is_allowed(field: str, value: str, variant: Variant) -> bool:
-    try:
-        spec_files.override(variant.spec, [f"{field}={value}"])
-    except SpecError:
-        return False
-    return True
 
 
 def tuning_metric(design: Design) -> str:
@@ -140,22 +133,19 @@ def tune(study: StudyFolder, design: Design, place: Place) -> Submission | None:
 
 
 def _queued_run(study: StudyFolder, design: Design, arm: PlannedArm, value: str, seed: int) -> QueuedRun:
-    assert design.tuning is not None
-    spec = spec_files.override(_tuning_spec(design, arm, seed), [f"{design.tuning.field}={value}"])
-    name = f"{arm.name}, {design.tuning.field}={value}, seed {seed}"
-    return QueuedRun(study.tuning_run(arm, value, seed), name, spec, arm.recipe, arm.facts, arm.replicas, arm.name)
+    """A tuning run. If each seed starts from a run of its own, tuning starts from those of the study's first seeds.
 
-
-def _tuning_spec(design: Design, arm: PlannedArm, seed: int) -> Spec:
-    """The arm's spec with a seed of tuning.
-
-    If each seed starts from a run of its own, tuning starts from those of the study's first seeds: only these exist.
+    Only these exist.
     """
     assert design.tuning is not None
+    field, seeds = design.tuning.field, design.tuning.seeds
     spec = with_seed(arm.spec, seed)
-    start_seed = design.seeds[design.tuning.seeds.index(seed) % len(design.seeds)]
+    start_seed = design.seeds[seeds.index(seed) % len(design.seeds)]
     start = spec.training.start_from.replace(warm_start.SEED, str(start_seed))
-    return replace(spec, training=replace(spec.training, start_from=start))
+    spec = replace(spec, training=replace(spec.training, start_from=start))
+    spec = spec_files.override(spec, [f"{field}={value}"])
+    name = f"{arm.name}, {field}={value}, seed {seed}"
+    return QueuedRun(study.tuning_run(arm, value, seed), name, spec, arm.recipe, arm.facts, arm.replicas, arm.name)
 
 
 def _mean(study: StudyFolder, arm: PlannedArm, value: str, tuning: Tuning, metric: str) -> float | None:

@@ -69,7 +69,7 @@ class Regress(WholeTextTask):
         return cls(inputs, settings.mean, settings.deviation or 1.0)
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
-        return model if model.head.kind else replace(model, head=HeadSpec(self.head, model.head.own))
+        return model if model.head.kind else replace(model, head=HeadSpec(self.head, own=model.head.own))
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
@@ -78,7 +78,7 @@ class Regress(WholeTextTask):
         if not self.deviation:
             raise DataError(f"all training texts have the value {self.mean:g}; regression needs rows with different values")
         scale = {"mean": self.mean, "deviation": self.deviation}
-        return replace(model, head=HeadSpec(self.head, {**model.head.own, **scale}))
+        return replace(model, head=HeadSpec(self.head, own={**model.head.own, **scale}))
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         values = torch.from_numpy(self._standardised(shard.values[examples])).float()

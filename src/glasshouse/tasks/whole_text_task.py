@@ -157,7 +157,7 @@ class LabelTask(WholeTextTask):
         return self._with_count(model, found)
 
     def _with_count(self, model: ModelSpec, count: int) -> ModelSpec:
-        return replace(model, head=HeadSpec(self.head, {**model.head.own, self.count_field: count}))
+        return replace(model, head=HeadSpec(self.head, own={**model.head.own, self.count_field: count}))
 
     def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * len(self.labels)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from glasshouse.records import machine, metric_log, progress_bar, sample_log, stop_request
-from glasshouse.records.checkpoint_saver import CheckpointSaver
+from glasshouse.records.checkpoint import CheckpointSaver
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status

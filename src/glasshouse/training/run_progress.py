@@ -10,8 +10,7 @@ from rich.progress import Progress, TaskID, TextColumn
 
 from glasshouse.metrics.metric import LOSS, Metrics
 from glasshouse.records import checkpoint, item_values, metric_log, progress_bar
-from glasshouse.records.checkpoint import Checkpoint
-from glasshouse.records.checkpoint_saver import CheckpointSaver
+from glasshouse.records.checkpoint import Checkpoint, CheckpointSaver
 from glasshouse.records.progress_bar import bar, say
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status

@@ -227,11 +227,8 @@ class _Comparison:
             self.differences, self.estimate = table.mean(axis=1), estimates.from_units_and_items(table)
         elif len(self.seeds) > 1:
             self.estimate = estimates.from_units(self.differences)
-        self.p = self._difference_p()
+        self.p = NAN if self.estimate is None else self.estimate.p_different(self.look.strength)
         self.equivalence_p = self._equivalence_p()
-
-    def _difference_p(self) -> float:
-        return NAN if self.estimate is None else self.estimate.p_different(self.look.strength)
 
     def _equivalence_p(self) -> float:
         if self.estimate is None:
@@ -336,7 +333,8 @@ class _Comparison:
         half_width = (difference.high - difference.low) / 2
         low, size, high = (rounded(value, half_width) for value in (ends[0], sign * difference.mean, ends[1]))
         interval = f"{100 * (1 - rule.alpha):.4g} % interval {low} to {high}"
-        p_value = _p_value(difference.equivalence_p if word == NO_DIFFERENCE else difference.adjusted_p, corrected)
+        p = difference.equivalence_p if word == NO_DIFFERENCE else difference.adjusted_p
+        p_value = f"{'corrected p' if corrected else 'p'} {f'= {p:.2g}' if p >= 0.0001 else '< 0.0001'}"
         over, joint = "", ","
         if self.items:
             over, joint = f", over {difference.pairs} seeds and {estimate.items:,} {self.items.name}", ";"
@@ -393,7 +391,3 @@ def _exact_differences(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray,
     """The differences, where those that are errors of rounding are 0, and the largest error of rounding."""
     rounding = 4 * np.finfo(float).eps * max(np.abs(left).max(initial=0.0), np.abs(right).max(initial=0.0))
     return np.where(np.abs(left - right) <= rounding, 0.0, left - right), rounding
-
-
-def _p_value(p: float, corrected: bool) -> str:
-    return f"{'corrected p' if corrected else 'p'} {f'= {p:.2g}' if p >= 0.0001 else '< 0.0001'}"

@@ -59,7 +59,7 @@ ONE_LINEAR_LAYER = {"activation": "relu-single-layer", "norm": "none"}
         (replace(GPT2_LIKE, position="sinusoidal"), (CannotExport, "model.position='sinusoidal'")),
         (replace(GPT2_LIKE, head=HeadSpec(own={"bias": True})), (CannotExport, "model.head.bias=True")),
         (
-            replace(GPT2_LIKE, head=HeadSpec("classifier", {"classes": 3})),
+            replace(GPT2_LIKE, head=HeadSpec("classifier", own={"classes": 3})),
             (CannotExport, "model.head.pooling='mean'", "GPT2ForSequenceClassification"),
         ),
         (replace(OURS["llama"][1], width=18, heads=4, head_width=4), (CannotExport, "model.heads=4")),
