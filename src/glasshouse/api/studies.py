@@ -15,7 +15,7 @@ from glasshouse.records import atomic_files
 from glasshouse.results.claim import Case
 from glasshouse.specs.options import takes
 from glasshouse.specs.options import words as words_of
-from glasshouse.studies import places, study_folder, study_pairs, study_results, study_runner
+from glasshouse.studies import places, study_folder, study_request, study_results, study_runner
 from glasshouse.studies.study_options import NOT_OF_SWEEPS, StudyOptions
 
 
@@ -67,7 +67,7 @@ def judge_all_pairs(name: str | PathLike[str]) -> Study:
     Nothing is trained. `Study.pairs` has the verdicts.
     """
     study = study_folder.find(name)
-    study_pairs.add(study)
+    study_request.add_pairs(study)
     study_results.write(study)
     return Study(study)
 

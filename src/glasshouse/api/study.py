@@ -8,7 +8,7 @@ from pathlib import Path
 from glasshouse.api.run import Run
 from glasshouse.pages import study_tables
 from glasshouse.results.study import StudyResults
-from glasshouse.studies import arms, study_folder, study_pairs, study_request, study_results, study_runner, study_values
+from glasshouse.studies import arms, study_folder, study_request, study_results, study_runner, study_values
 from glasshouse.studies.run_queue import Local
 from glasshouse.studies.study_folder import Design, StudyFolder
 from glasshouse.studies.study_options import StudyOptions
@@ -44,8 +44,8 @@ class Study:
     def pairs(self) -> dict[tuple[str, str], Difference]:
         """(arm, earlier arm) -> their difference, for all pairs of arms, corrected for that many comparisons."""
         design = self.design
-        study_pairs.check(len(design.arms))
-        found = study_pairs.pair_verdicts(self.folder, design, study_values.final_values(self.folder, design))
+        study_request.check_pairs(len(design.arms))
+        found = study_values.pair_verdicts(self.folder, design, study_values.final_values(self.folder, design))
         return {(pair.arm, pair.against): pair.difference for pair in found}
 
     @property

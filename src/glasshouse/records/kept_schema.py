@@ -114,7 +114,9 @@ def is_number(value: Any) -> bool:
 
 def fitting_entries(table: Mapping[str, Any], kind: Any) -> tuple[dict[str, Any], list[str]]:
     """The entries of an object that fit their fields in a TypedDict, and what is wrong with the others, in words."""
-    hints, kept, faults = _hints(kind), {}, []
+    hints = _hints(kind)
+    kept: dict[str, Any] = {}
+    faults: list[str] = []
     for name, value in table.items():
         try:
             kept[name] = as_type(value, hints.get(name, Any), name)

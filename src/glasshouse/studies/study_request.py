@@ -15,7 +15,6 @@ from glasshouse.specs.options import options_of
 from glasshouse.studies import (
     multiverse,
     study_folder,
-    study_pairs,
     study_planning,
     study_registration,
     study_replication,
@@ -26,6 +25,9 @@ from glasshouse.studies.run_queue import Place
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, StudyFolder
 from glasshouse.studies.study_options import Question
 from glasshouse.studies.study_planning import StudyRequest
+
+# 20 arms have 190 pairs. With more, the correction leaves little to find, and nobody reads the table.
+MOST_PAIRED_ARMS = 20
 
 
 def find(request: StudyRequest) -> tuple[StudyFolder | None, str]:
@@ -61,6 +63,25 @@ def _difference(request: StudyRequest, design: Design) -> str:
     return ""
 
 
+def check_pairs(arms: int) -> None:
+    """Refuse numbers of arms whose pairs cannot be judged in a useful way."""
+    if arms < 2:
+        raise SpecError(f"all pairs of {arms} arm are none; compare at least 2 arms, or leave --all-pairs out")
+    if arms > MOST_PAIRED_ARMS:
+        raise SpecError(
+            f"{arms} arms have {arms * (arms - 1) // 2:,} pairs, and --all-pairs judges at most {MOST_PAIRED_ARMS} arms; "
+            "compare the best of them in a study of their own, or leave --all-pairs out"
+        )
+
+
+def add_pairs(study: StudyFolder) -> None:
+    """Record in `study.json` that the results of this study include all pairs."""
+    with study.locked():
+        design = study.design()
+        check_pairs(len(design.arms))
+        study.write(replace(design, all_pairs=True))
+
+
 def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submission:
     """The study with the same question, extended by what is new in the request; else a new study. Trains nothing.
 
@@ -70,7 +91,7 @@ def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submiss
     if options.multiverse:
         multiverse.check(request.question, request.variants)
     if options.all_pairs:
-        study_pairs.check(len(request.variants))
+        check_pairs(len(request.variants))
     study, unused_name = find(request)
     if study is None:
         if submitted := place.plan(unused_name):
@@ -97,7 +118,7 @@ def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submiss
     if options.multiverse:
         _add_multiverse(study, study_replication.variants_of(study))
     if options.all_pairs:
-        study_pairs.add(study)
+        add_pairs(study)
     return study
 
 

@@ -17,7 +17,7 @@ from glasshouse.records import atomic_files, containment, metric_log
 from glasshouse.results.study import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import multiverse, study_items, study_metric, study_pairs, study_replication, study_values
+from glasshouse.studies import multiverse, study_items, study_metric, study_replication, study_values
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.verdicts.verdict import Difference, summarise
 
@@ -62,7 +62,7 @@ def collect(study: StudyFolder) -> StudyResults:
         replications=replications,
         multiverse=_multiverse(study, design),
         curve_most=study_metric.metric_declaration(curve, design.arms[0].spec.task).most,
-        pairs=study_pairs.pair_verdicts(study, design, values) if design.all_pairs else (),
+        pairs=study_values.pair_verdicts(study, design, values) if design.all_pairs else (),
         first=arms[0].name,
     )
     # Two values of a comparison are the question; those of a sweep are to find the best one.

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
+from glasshouse.results.study import ArmPair
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import multiverse, run_queue, study_items
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
-from glasshouse.verdicts.verdict import UNDECIDED, Difference, judge
+from glasshouse.verdicts.verdict import UNDECIDED, Difference, judge, judge_pairs
 
 
 def final_value(run: RunFolder, metric: str) -> float | None:
@@ -90,6 +91,17 @@ def verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mapping[in
     items = study_items.scores(study, design) if design.question.items else None
     differences = judge(values, design.rule, items)
     return {name: difference for name, difference in differences.items() if difference.pairs > 1}
+
+
+def pair_verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mapping[int, float]]) -> tuple[ArmPair, ...]:
+    """The difference of each arm from each earlier arm, if they have two pairs of seeds, beside the planned comparisons.
+
+    A study that asks "learned, rotary or none?" compares rotary and none with learned. All pairs also answer "rotary or
+    none?". They are more comparisons, so each needs more evidence: Holm's correction runs over all pairs.
+    """
+    items = study_items.scores(study, design) if design.question.items else None
+    differences = judge_pairs(values, design.rule, items).items()
+    return tuple(ArmPair(arm, against, found) for (arm, against), found in differences if found.pairs > 1)
 
 
 def current_verdicts(study: StudyFolder, design: Design) -> dict[str, Difference]:

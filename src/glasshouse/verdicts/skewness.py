@@ -80,11 +80,9 @@ def p_above(statistic: ArrayLike, skewness: ArrayLike, degrees: ArrayLike, stren
     return np.where(np.asarray(statistic) < 0, 1.0 - half, half)
 
 
-def interval_widths(
-    level: float, skewness: ArrayLike, degrees: ArrayLike, strength: float = ONE_LOOK
-) -> tuple[Array, Array]:
+def interval_widths(level: float, skewness: ArrayLike, degrees: float, strength: float = ONE_LOOK) -> tuple[Array, Array]:
     """How far the confidence interval with coverage 1 - `level` reaches below and above the mean, in standard errors."""
-    quantile, skewness = upper_quantile(level / 2, degrees, strength), np.asarray(skewness, dtype=float)
+    quantile, skewness = upper_quantile(level / 2, float(degrees), strength), np.asarray(skewness, dtype=float)
     return quantile * stretch(-skewness, degrees, strength), quantile * stretch(skewness, degrees, strength)
 
 
@@ -97,18 +95,10 @@ def upper_tail(statistic: ArrayLike, degrees: ArrayLike, strength: float = ONE_L
     return np.where(np.isinf(statistic), 0.0, np.exp(logarithms))
 
 
-def upper_quantile(level: float, degrees: ArrayLike, strength: float = ONE_LOOK) -> Array:
+@lru_cache(maxsize=1024)
+def upper_quantile(level: float, degrees: float, strength: float = ONE_LOOK) -> Array:
     """The inverse of `upper_tail`, by bisection. `level` is at most 1/2."""
     freedom = np.asarray(degrees, dtype=float)
-    return _upper_quantile(level, freedom, strength) if freedom.ndim else _cached_quantile(level, float(freedom), strength)
-
-
-@lru_cache(maxsize=1024)
-def _cached_quantile(level: float, degrees: float, strength: float) -> Array:
-    return _upper_quantile(level, np.asarray(degrees), strength)
-
-
-def _upper_quantile(level: float, freedom: Array, strength: float) -> Array:
     # Stretching makes statistics smaller, so Student's t bounds the quantile from above.
     low, high = np.zeros(freedom.shape), -np.asarray(scipy.special.stdtrit(freedom, level), dtype=float)
     for _ in range(60 if strength else 0):

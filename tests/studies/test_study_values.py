@@ -7,7 +7,7 @@ import numpy as np
 
 import glasshouse
 from glasshouse.specs.errors import SpecError
-from glasshouse.studies import study_folder, study_pairs, study_registration, study_results, study_values
+from glasshouse.studies import study_folder, study_registration, study_request, study_results, study_values
 from glasshouse.studies.study_options import Question
 from glasshouse.verdicts.verdict import ItemScores, judge, judge_pairs
 from tests.refusals import refused
@@ -60,13 +60,13 @@ def test_python_has_the_pairs_without_being_asked() -> None:
 
 def test_one_arm_and_many_arms_are_refused() -> None:
     with refused(SpecError, "leave --all-pairs out"):
-        study_pairs.check(1)
+        study_request.check_pairs(1)
     with refused(SpecError, "210 pairs", "at most 20 arms"):
-        study_pairs.check(21)
+        study_request.check_pairs(21)
     many = ",".join(str(8 * width) for width in range(1, 22))
     study = study_folder.create(make_design(f"model.width={many}", "model.heads=1"), "many")
     with refused(SpecError, "210 pairs"):
-        study_pairs.add(study)
+        study_request.add_pairs(study)
 
 
 def test_with_items_a_pair_is_judged_as_a_study_of_two_arms_with_more_comparisons() -> None:
