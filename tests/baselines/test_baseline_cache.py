@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glasshouse.baselines import baseline_cache, task_baselines
+from glasshouse.baselines import baseline_cache, linear_models, word_models
 from glasshouse.baselines.baseline import Baseline, BaselineData, TaskBaselines
+from glasshouse.baselines.baseline_cache import TASKS
 from glasshouse.data import prepared_data
 from glasshouse.metrics.metric import ACCURACY
 from glasshouse.specs.spec import DataSpec
@@ -27,7 +28,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[BaselineData]
         seen.append(data)
         yield MADE
 
-    monkeypatch.setitem(task_baselines.TASKS, "classify", TaskBaselines(train, 1, (ACCURACY,)))
+    monkeypatch.setitem(TASKS, "classify", TaskBaselines(train, 1, (ACCURACY,)))
     monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "cache"))
     return seen
 
@@ -67,3 +68,24 @@ def test_a_damaged_entry_is_trained_again(calls: list[BaselineData], tmp_path: P
 def test_without_a_test_split_validation_is_held_out_and_chooses_nothing(calls: list[BaselineData]) -> None:
     load(), load(test=0.0), load(validation=0.0)
     assert [(data.held_out, data.choice) for data in calls] == [("test", "validation"), ("validation", ""), ("test", "")]
+
+
+METHODS = {
+    "classify": linear_models.CLASSIFIERS,
+    "translate": word_models.TRANSLATORS,
+    "regress": linear_models.REGRESSORS,
+    "multi-label": linear_models.MULTI_LABEL_CLASSIFIERS,
+    "tag": word_models.TAGGERS,
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_has_a_directed_criterion_and_counts_its_baselines(task: str) -> None:
+    assert all(metric.better for metric in TASKS[task].criteria)
+    assert TASKS[task].count == len(METHODS[task]) if task in METHODS else 3
+
+
+@pytest.mark.parametrize("task", METHODS)
+def test_names_of_a_task_are_different_and_defaults_are_on_the_grid(task: str) -> None:
+    assert len({method.name for method in METHODS[task]}) == len(METHODS[task])
+    assert all(method.first < max(len(method.strengths), 1) for method in METHODS[task])

@@ -88,6 +88,12 @@ def test_what_cannot_be_trained_says_so(error: Exception) -> None:
     assert baseline.note == f"cannot be trained: {str(error).partition(chr(10))[0] or 'ZeroDivisionError'}"
 
 
+def test_no_training_text_is_said() -> None:
+    method = Method("fine", "fine", lambda training: lambda strength: list)
+    baseline = field_baselines.train(method, examples([], []), None, examples(["a"], ["b"]), share_right, (ACCURACY,))
+    assert (baseline.metrics, baseline.note) == ({}, "cannot be trained: there are no training texts")
+
+
 def test_left_out_texts_are_said_and_the_scored_ones_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(field_baselines, "MOST_TRAINING_TEXTS", 4)
     monkeypatch.setattr(field_baselines, "MOST_HELD_OUT_TEXTS", 3)

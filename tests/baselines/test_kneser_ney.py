@@ -15,7 +15,6 @@ def test_the_probabilities_of_all_tokens_sum_to_one(order):
     for context in ([0, 0], [3, 1], [6, 6]):  # 6 is in the vocabulary but not in the learned text
         texts = [np.array([*context, token]) for token in range(7)]
         assert sum(math.exp(-model.nats(text)[-1]) for text in texts) == pytest.approx(1)
-        assert sum(np.exp(-model.last_token_nats(np.array(texts)))) == pytest.approx(1)
 
 
 def test_longer_ngrams_learn_a_pattern_that_shorter_ones_cannot():
@@ -29,7 +28,7 @@ def test_samples_have_the_probabilities_of_the_model():
     model = NGramModel(generator.integers(0, 4, 60), 5, 3)
     for prompt in ([1, 2], [4, 4]):  # the second context does not occur
         drawn = [model.sample(prompt, 1, generator)[0] for _ in range(4000)]
-        probabilities = np.exp(-model.last_token_nats(np.array([[*prompt, token] for token in range(5)])))
+        probabilities = np.exp([-model.nats(np.array([*prompt, token]))[-1] for token in range(5)])
         shares = np.bincount(drawn, minlength=5) / len(drawn)
         assert np.abs(shares - probabilities).max() < 0.04  # five standard errors
 

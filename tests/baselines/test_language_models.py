@@ -14,7 +14,7 @@ from glasshouse.baselines.kneser_ney import NGramModel
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
 from glasshouse.data.prepared_data import PreparedData
-from glasshouse.tokenizers.characters import Characters
+from glasshouse.tokenizers.words import Characters
 
 TEXTS = {"train": "abcabd" * 60, "validation": "abcabd" * 9, "test": "abcabdab" * 30}
 
@@ -94,7 +94,7 @@ def test_limits_are_kept_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_module_zstd_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language_models, "ZSTD_MODULES", ("no_such_module",))
+    monkeypatch.setattr(language_models, "find_zstd", lambda: None)
     _, zstd = language_models.compressors(text_data(train=WORDS, test=WORDS[:100]))
     assert zstd.metrics == {}
     assert "no module for zstd is installed" in zstd.note

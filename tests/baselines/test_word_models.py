@@ -29,11 +29,6 @@ def test_the_accuracy_is_over_words_and_the_mean_of_the_values() -> None:
     assert values["accuracy"].mean() == pytest.approx(0.5)
 
 
-def test_no_training_text_is_refused() -> None:
-    with pytest.raises(ValueError, match="no training texts"):
-        word_models.commonest_tag(Examples([], [], np.arange(0), 0))
-
-
 def test_words_are_translated_in_place_and_unknown_ones_stay() -> None:
     rows = [("ein Hund.", "a dog."), ("ein Haus!", "a house!"), ("der Hund", "the dog"), ("das Haus", "the house")]
     training = Examples([row[0] for row in rows], [row[1] for row in rows], np.arange(4), 4)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import glasshouse
-from glasshouse.data.user_files import text_parts
+from glasshouse.data.user_files import text as user_text
 from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 from tests import needs
@@ -140,8 +140,8 @@ def test_an_unknown_data_set() -> None:
 @pytest.fixture
 def corpus(tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A text of many parts."""
-    monkeypatch.setattr(text_parts, "PART_BYTES", 2000)
-    monkeypatch.setattr(text_parts, "split_into_blocks", lambda chunks: split_into_blocks(chunks, size=100))
+    monkeypatch.setattr(user_text, "PART_BYTES", 2000)
+    monkeypatch.setattr(user_text, "split_into_blocks", lambda chunks: split_into_blocks(chunks, size=100))
     (tmp_path / "corpus.txt").write_text(some_text())
     return tmp_path / "corpus.txt"
 
@@ -203,7 +203,7 @@ def test_workers_on_several_machines(corpus: Path) -> None:
 
 @pytest.mark.slow
 def test_a_killed_worker_loses_only_its_part(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_parts, "PART_BYTES", 100)
+    monkeypatch.setattr(user_text, "PART_BYTES", 100)
     expected = prepare(corpus)
     shutil.rmtree(corpus.parent / "out")
     output = corpus.parent / "out"

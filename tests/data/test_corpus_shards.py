@@ -17,14 +17,13 @@ from glasshouse.data import shards
 from glasshouse.data.corpus_shards import CorpusShards
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.prepared_folder import read_manifest
-from glasshouse.data.user_files import text_parts
+from glasshouse.data.user_files import text as user_text
 from glasshouse.data.user_files.text import UserText
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import safe_boundaries
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.characters import Characters
-from glasshouse.tokenizers.words import Words
+from glasshouse.tokenizers.words import Characters, Words
 from tests.refusals import refused
 
 SENTENCE = "It is a truth universally acknowledged, that a single man must be in want of a wife. 真理。 déjà vu\n"
@@ -40,9 +39,9 @@ def text(seed: int, words: int) -> str:
 def small_parts(tmp_path, monkeypatch):
     """Parts and blocks so small that a test has many of them."""
     monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(text_parts, "PART_BYTES", 1000)
+    monkeypatch.setattr(user_text, "PART_BYTES", 1000)
     blocks = lambda chunks: safe_boundaries.split_into_blocks(chunks, size=200)  # noqa: E731
-    for module in (shards, text_parts):
+    for module in (shards, user_text):
         monkeypatch.setattr(module, "split_into_blocks", blocks)
 
 
@@ -105,11 +104,11 @@ def test_the_shards_are_those_made_in_one_go(tmp_path, files, shares, kind):
 def test_any_text_in_parts_of_any_size(tmp_path_factory, content, part_bytes):
     folder = tmp_path_factory.mktemp("text")
     (folder / "a.txt").write_text(content, encoding="utf-8", newline="")
-    default, text_parts.PART_BYTES = text_parts.PART_BYTES, part_bytes
+    default, user_text.PART_BYTES = user_text.PART_BYTES, part_bytes
     try:
         corpus_in(folder / "out", [folder / "a.txt"]).finish()
     finally:
-        text_parts.PART_BYTES = default
+        user_text.PART_BYTES = default
     assert written(folder / "out") == in_one_go(folder / "plain", [folder / "a.txt"])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from glasshouse.data import prepared_data, text_files
-from glasshouse.data.user_files import text_parts
+from glasshouse.data.user_files import text as user_text
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec, ModelSpec
 from glasshouse.tasks.next_token import NextToken
@@ -81,7 +81,7 @@ def test_a_large_text_is_prepared_in_parts_with_the_same_result(tmp_path, monkey
     data = DataSpec(files=(str(tmp_path / "a.txt"),), vocabulary=280, context=16)
     whole = prepared_data.prepare(data)
     monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "another"))
-    monkeypatch.setattr(text_parts, "PART_BYTES", 1000)
+    monkeypatch.setattr(user_text, "PART_BYTES", 1000)
     in_parts = prepared_data.prepare(data)
     assert (in_parts.splits["train"].folder / "manifest.json").is_file()
     assert not (whole.splits["train"].folder / "manifest.json").exists()

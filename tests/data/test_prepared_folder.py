@@ -10,7 +10,7 @@ from glasshouse.data.documents import SPLITS
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers.base import MASK
-from glasshouse.tokenizers.characters import Characters
+from glasshouse.tokenizers.words import Characters
 from tests.refusals import refused
 
 TEXT = "It is a truth universally acknowledged, that a single man must be in want of a wife.\n" * 40

@@ -40,7 +40,7 @@ def test_a_row_does_not_depend_on_its_neighbours(tokenizer):
     together = complete(model, tokenizer, prompts, Sampling(seed=4), 30, CONTEXT)
     for row, prompt in enumerate(prompts):
         engine = GenerationEngine(model, CONTEXT)
-        engine.add(encode_prompt(tokenizer, prompt), Sampling(seed=4), row)
+        engine.add_all([encode_prompt(tokenizer, prompt)], Sampling(seed=4), [row])
         alone = [engine.step()[0][1].token for _ in range(30)]
         assert alone[: len(together[row].choices)] == [choice.token for choice in together[row].choices]
 
@@ -76,7 +76,7 @@ def test_rows_that_join_and_leave_have_the_text_that_they_have_alone(tokenizer, 
     alone = []
     for prompt, sampling in zip(prompts, options, strict=True):
         engine = GenerationEngine(model, CONTEXT, cached=False)
-        row = engine.add(prompt, sampling, number=7)
+        [row] = engine.add_all([prompt], sampling, [7])
         for _ in range(12):
             engine.step()
         alone.append(row.generated)
@@ -85,7 +85,7 @@ def test_rows_that_join_and_leave_have_the_text_that_they_have_alone(tokenizer, 
     finished = []
     for step in range(40):
         if step % 3 == 0 and len(rows) < len(prompts):
-            rows.append(engine.add(prompts[len(rows)], options[len(rows)], number=7))
+            rows += engine.add_all([prompts[len(rows)]], options[len(rows)], [7])
         for row, _ in engine.step() if engine.rows else ():
             if len(row.generated) == 12:
                 engine.remove(row)
@@ -123,7 +123,7 @@ def test_prompts_that_begin_alike_are_read_once(tokenizer):
     for prompt in (long + [1, 2], long + [3], long + [1, 2]):
         for used in (prefixes, None):
             engine = GenerationEngine(model, 64, prefixes=used)
-            row, read = engine.add(prompt, Sampling(temperature=0)), 0
+            [row], read = engine.add_all([prompt], Sampling(temperature=0)), 0
             engine.step()
             costs.append(read)
             for _ in range(5):
@@ -140,7 +140,7 @@ def test_the_prefix_cache_stays_within_its_bytes(tokenizer):
     prefixes = PrefixCache(most_bytes=3 * 16 * 16 * 2 * 2 * 4)  # three prompts of 16 tokens
     for first in range(6):
         engine = GenerationEngine(model, CONTEXT, prefixes=prefixes)
-        engine.add([first] * CONTEXT, Sampling())
+        engine.add_all([[first] * CONTEXT], Sampling())
         engine.step()
         assert prefixes.bytes <= prefixes.most_bytes
     assert prefixes.bytes == prefixes.most_bytes
@@ -156,8 +156,8 @@ def test_a_bias_is_in_the_reported_log_probability_unless_it_is_to_be_raw(tokeni
     biased[5] -= 100.0
     for raw, expected in ((False, biased), (True, logits)):
         engine = GenerationEngine(model, CONTEXT, raw=raw)
-        row = engine.add(prompt, Sampling(temperature=0), alternatives=tokenizer.vocabulary, bias=bias)
-        engine.add(prompt, Sampling(temperature=0))
+        [row] = engine.add_all([prompt], Sampling(temperature=0), alternatives=tokenizer.vocabulary, bias=bias)
+        engine.add_all([prompt], Sampling(temperature=0))
         (first, sampled), (_, plain) = engine.step()
         assert first is row
         assert sampled.token == int(biased.argmax())

@@ -44,7 +44,8 @@ def texts(model, recorded, schedule, chunk, options):
     while waiting or engine.rows:
         while waiting and waiting[0][0] <= step:
             _, prompt, sampling, number, alternatives, length = waiting.pop(0)
-            lengths[engine.add(prompt, sampling, number, alternatives)] = length
+            [row] = engine.add_all([prompt], sampling, [number], alternatives)
+            lengths[row] = length
         for row, sampled in engine.step() if engine.rows else ():
             assert row.tokens[-1] == sampled.token < VOCABULARY - 3
             assert len(row.generated) <= lengths[row]
@@ -96,7 +97,7 @@ def test_a_model_with_hooks_is_not_recorded():
     calls = []
     model.embedding.register_forward_hook(lambda module, inputs, output: calls.append(1))
     engine = GenerationEngine(model, CONTEXT, recorded=True)
-    engine.add([1], Sampling())
+    engine.add_all([[1]], Sampling())
     for _ in range(3):
         engine.step()
     assert len(calls) == 3

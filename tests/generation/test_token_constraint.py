@@ -16,8 +16,7 @@ from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.token_constraint import ENDED, TokenConstraint
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.characters import Characters
-from glasshouse.tokenizers.words import Words
+from glasshouse.tokenizers.words import Characters, Words
 from tests.refusals import refused
 
 from .random_walks import random_text

@@ -10,9 +10,8 @@ from glasshouse.interop.gguf_file import GGUF
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.characters import Characters
 from glasshouse.tokenizers.external import ExternalTokenizer
-from glasshouse.tokenizers.words import Words
+from glasshouse.tokenizers.words import Characters, Words
 from tests import needs
 from tests.refusals import refused
 

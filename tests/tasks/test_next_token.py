@@ -15,7 +15,7 @@ from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.tasks.next_token import NextToken
-from glasshouse.tokenizers.characters import Characters
+from glasshouse.tokenizers.words import Characters
 from glasshouse.training import job
 from tests.refusals import refused
 

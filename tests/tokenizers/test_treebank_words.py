@@ -142,7 +142,7 @@ def test_the_vocabulary_of_the_speeches_has_the_reported_size(source):
 def test_the_order_of_the_vocabulary():
     ours = TreebankWords.train(["b a c, c", " a b d"], 6, specials=["<pad>"])
     assert ours.specials == {"<unk>": 0, END_OF_TEXT: 1, "<pad>": 2}
-    assert (ours.unknown, ours.end_of_text, ours.vocabulary, ours.lossless) == (0, 1, 6, False)
+    assert (ours.unknown, ours.end_of_text, ours.vocabulary) == (0, 1, 6)
     assert ours.encode("a b c d").tolist() == [3, 4, 5, 0]
     assert ours.decode([3, 0, 4]) == "a <unk> b"
     assert ours.token_bytes(3) == b" a"

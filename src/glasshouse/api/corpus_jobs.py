@@ -10,7 +10,7 @@ from typing import Any
 from glasshouse import tokenizers
 from glasshouse.api import corpora
 from glasshouse.data import corpus_shards, prepared_data, text_files
-from glasshouse.data.user_files import text_parts
+from glasshouse.data.user_files import text
 from glasshouse.launching import batch_script, job_folder, submission
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import JobRequest, Submission
@@ -52,7 +52,7 @@ def submit_preparation(
     checked = submission.checked(replace(on, gpus_per_node=0), single_process=True)
 
     submitted = Submission()
-    workers = jobs or min(checked.jobs or 1, text_parts.most_parts(paths), MOST_TASKS)
+    workers = jobs or min(checked.jobs or 1, text.most_parts(paths), MOST_TASKS)
     if not dry_run and (corpus := prepared_data.known_corpus_shards(data, specials, folder)):
         if corpus.finished:
             return submitted
@@ -72,10 +72,10 @@ def _check_count(jobs: int | None, files: Sequence[Path]) -> None:
     """Refuse more workers than an array may have, or than the text has parts."""
     if jobs is None:
         return
-    most = min(text_parts.most_parts(files), MOST_TASKS)
+    most = min(text.most_parts(files), MOST_TASKS)
     if not 1 <= jobs <= most:
         raise LaunchError(
-            f"is not between 1 and {most}: the text is encoded in parts of {text_parts.PART_BYTES >> 20} MB, by at "
+            f"is not between 1 and {most}: the text is encoded in parts of {text.PART_BYTES >> 20} MB, by at "
             f"most one job for each and {MOST_TASKS} jobs in all; choose a number from 1 to {most}",
             "jobs",
             jobs,

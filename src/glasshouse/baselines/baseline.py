@@ -12,12 +12,8 @@ from glasshouse.metrics.metric import Metric
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """The scores of one baseline on the held-out split. Without metrics, `note` says why there are none.
-
-    `values` has the metrics that are means over items, item by item, as `Task.item_values` has them for a run. `places` are
-    the scored items among all of the split; None means all of them.
-    """
+class BaselineFigures:
+    """The figures of one baseline on the held-out split. Without metrics, `note` says why there are none."""
 
     name: str
     title: str
@@ -25,6 +21,19 @@ class Baseline:
     validation: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)  # what was chosen on the validation split
     note: str = ""
+
+    def figures(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in BaselineFigures.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Baseline(BaselineFigures):
+    """The figures of one baseline and its scores item by item.
+
+    `values` has the metrics that are means over items, as `Task.item_values` has them for a run. `places` are the scored
+    items among all of the split; None means all of them.
+    """
+
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     places: np.ndarray | None = None
 

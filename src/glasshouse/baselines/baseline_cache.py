@@ -1,4 +1,4 @@
-"""Trains the baselines of a task once for each data set, and keeps them in the cache. Knows nothing of runs."""
+"""The baselines of each task: trained once for each data set, and kept in the cache. Knows nothing of runs."""
 
 import hashlib
 import json
@@ -11,19 +11,34 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from glasshouse.baselines.baseline import Baseline, BaselineData
-from glasshouse.baselines.task_baselines import TASKS
+from glasshouse.baselines import linear_models, word_models
+from glasshouse.baselines.baseline import Baseline, BaselineData, TaskBaselines
+from glasshouse.baselines.field_baselines import of_field
+from glasshouse.baselines.language_models import language_models
 from glasshouse.data import prepared_folder
 from glasshouse.data.documents import Document
 from glasshouse.data.prepared_data import PreparedData, find_source
 from glasshouse.data.sources.remote_files import cache_folder
+from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, EXACT, MACRO_F1, MICRO_F1
+from glasshouse.metrics.regression import RMSE
+from glasshouse.metrics.translation import BLEU
 from glasshouse.records import atomic_files, kept_json
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tasks.base import Task
 
+# The baselines of each task. A task that is not listed has none.
+TASKS = {
+    "classify": of_field("label", linear_models.CLASSIFIERS, linear_models.score_classes, ACCURACY),
+    "next-token": TaskBaselines(language_models, 3, (BITS_PER_BYTE,)),
+    "translate": of_field("target", word_models.TRANSLATORS, word_models.score_translations, BLEU, EXACT),
+    "regress": of_field("value", linear_models.REGRESSORS, linear_models.score_values, RMSE),
+    "multi-label": of_field(
+        "labels", linear_models.MULTI_LABEL_CLASSIFIERS, linear_models.score_label_sets, MICRO_F1, MACRO_F1
+    ),
+    "tag": of_field("tags", word_models.TAGGERS, word_models.score_tags, ACCURACY),
+}
 # The version of the cache. It is raised when the same data would give other scores, other titles or another file layout.
 FORMAT = 2
-KEPT_FIELDS = ("name", "title", "metrics", "validation", "settings", "note")
 # Tokens that are decoded at a time, if the text of a prepared folder is needed.
 DECODED_TOKENS = 100_000
 
@@ -46,10 +61,11 @@ def load_or_train(
         # A damaged entry is computed again, and stays as it is.
         with suppress(OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error, NotImplementedError):
             return _read(folder)
+    documents = partial(_decoded, prepared) if prepared_folder.named(data) else find_source(data, task.columns).documents
     held_out = held_out_split(prepared)
     choice = "validation" if held_out == "test" and prepared.splits["validation"].tokens_count > 1 else ""
     baselines = []
-    for baseline in TASKS[task_name].train(BaselineData(prepared, _documents(data, prepared, task), held_out, choice)):
+    for baseline in TASKS[task_name].train(BaselineData(prepared, documents, held_out, choice)):
         baselines.append(baseline)
         progress(len(baselines) / TASKS[task_name].count)
     # Another process may have written the same entry, and without a cache they are trained again.
@@ -63,10 +79,6 @@ def _folder(prepared: PreparedData, task_name: str) -> Path:
     tokens = prepared.tokenizer.digest() if task_name == "next-token" else ""
     key = json.dumps([FORMAT, prepared.fingerprint, task_name, tokens])
     return cache_folder() / "baselines" / hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
-
-
-def _documents(data: DataSpec, prepared: PreparedData, task: Task) -> Callable[[str], Iterator[Document]]:
-    return partial(_decoded, prepared) if prepared_folder.named(data) else find_source(data, task.columns).documents
 
 
 def _decoded(prepared: PreparedData, split: str) -> Iterator[Document]:
@@ -84,8 +96,7 @@ def _write(folder: Path, baselines: list[Baseline]) -> None:
         arrays |= {f"{number}.values.{name}": values for name, values in baseline.values.items()}
         if baseline.places is not None:
             arrays[f"{number}.places"] = baseline.places
-    entries = [{name: getattr(baseline, name) for name in KEPT_FIELDS} for baseline in baselines]
-    atomic_files.write_json(folder / "baselines.json", entries)
+    atomic_files.write_json(folder / "baselines.json", [baseline.figures() for baseline in baselines])
     with open(folder / "values.npz", "wb") as output:
         np.savez_compressed(output, allow_pickle=False, **arrays)
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from glasshouse.baselines.baseline import Baseline
+from glasshouse.baselines.baseline import Baseline, BaselineFigures
 from glasshouse.formatting import number
 from glasshouse.metrics.metric import Metric, Metrics
 from glasshouse.records import atomic_files, kept_json
@@ -39,15 +38,7 @@ class PairedDifference:
 
 
 @dataclass(frozen=True)
-class BaselineResult:
-    """One baseline beside the run. Without metrics, `note` says why there are none."""
-
-    name: str
-    title: str
-    metrics: Mapping[str, float]
-    validation: Mapping[str, float]
-    settings: Mapping[str, Any]
-    note: str = ""
+class BaselineResult(BaselineFigures):
     differences: tuple[PairedDifference, ...] = ()
 
     def difference(self, metric: str) -> PairedDifference | None:
@@ -190,9 +181,7 @@ def read(file: Path) -> BaselineResults | None:
 def compare(baseline: Baseline, run: Mapping[str, float], values: Mapping[str, np.ndarray]) -> BaselineResult:
     """A baseline beside the metrics of a run and its values item by item."""
     differences = tuple(paired_difference(name, run[name], baseline, values) for name in baseline.metrics if name in run)
-    return BaselineResult(
-        baseline.name, baseline.title, baseline.metrics, baseline.validation, baseline.settings, baseline.note, differences
-    )
+    return BaselineResult(**baseline.figures(), differences=differences)
 
 
 def paired_difference(metric: str, run: float, baseline: Baseline, values: Mapping[str, np.ndarray]) -> PairedDifference:

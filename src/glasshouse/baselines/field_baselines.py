@@ -104,6 +104,8 @@ def train(
     work = method.most_work / max(len(set(training.fields)), 1)
     training = training.spread(MOST_TRAINING_TEXTS, min(method.most_characters, work))
     try:
+        if not training.texts:
+            raise ValueError("there are no training texts")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             predictor, settings, validation = _choose(method, training, choice, score, criteria)

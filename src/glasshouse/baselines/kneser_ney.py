@@ -70,15 +70,10 @@ class NGramModel:
 
     def nats(self, text: np.ndarray) -> np.ndarray:
         """-log p of each token of a text after the first."""
-        return self._nats([_text_ngrams(text, self.vocabulary, length) for length in range(1, self.order + 1)])
-
-    def last_token_nats(self, texts: np.ndarray) -> np.ndarray:
-        """-log p of the last token of each row of `texts` [text, token]. A row must have at least `order` tokens."""
-        ngrams = []
-        for length in range(1, self.order + 1):
-            powers = self.vocabulary ** np.arange(length - 1, -1, -1, dtype=np.int64)
-            ngrams.append(np.asarray(texts, np.int64)[:, -length:] @ powers)
-        return self._nats(ngrams)
+        probability = np.full(len(text) - 1, 1.0 / self.vocabulary)
+        for length, counts in enumerate(self._by_length, 1):
+            probability = counts.interpolate(_text_ngrams(text, self.vocabulary, length), probability)
+        return -np.log(probability)
 
     def sample(
         self, prompt: Sequence[int], length: int, generator: np.random.Generator, end_token: int | None = None
@@ -101,13 +96,6 @@ class NGramModel:
             if (drawn := counts.draw(context, generator)) is not None:
                 return drawn
         return int(generator.integers(self.vocabulary))
-
-    def _nats(self, ngrams: Sequence[np.ndarray]) -> np.ndarray:
-        """-log p of each n-gram's last token. `ngrams` has the same n-grams in all lengths."""
-        probability = np.full(len(ngrams[0]), 1.0 / self.vocabulary)
-        for counts, queries in zip(self._by_length, ngrams, strict=True):
-            probability = counts.interpolate(queries, probability)
-        return -np.log(probability)
 
 
 def _text_ngrams(tokens: np.ndarray, vocabulary: int, length: int) -> np.ndarray:

@@ -7,7 +7,6 @@ compressed size of training text and text together, minus that of the training t
 
 import lzma
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 
 import numpy as np
 
@@ -28,12 +27,9 @@ DEFAULT_ORDER = 3
 MOST_TRAINING_BYTES = 3_000_000
 MOST_HELD_OUT_BYTES = 500_000
 ZSTD_LEVEL = 19
-# Modules with zstd: that of Python 3.14 and two packages. All have `compress(data, level)`.
-ZSTD_MODULES = ("compression.zstd", "zstandard", "pyzstd")
 
 
 def language_models(data: BaselineData) -> Iterator[Baseline]:
-    """The n-gram model, xz and zstd."""
     yield from best_ngram_model(data)
     yield from compressors(data)
 
@@ -126,11 +122,8 @@ def first_bytes(texts: Iterable[str], most: int = MOST_HELD_OUT_BYTES) -> tuple[
 
 
 def find_zstd() -> Callable[[bytes], bytes] | None:
-    """The function of the first installed module that has zstd."""
-    for name in ZSTD_MODULES:
-        try:
-            module = import_module(name)
-        except ImportError:
-            continue
-        return lambda data: bytes(module.compress(data, ZSTD_LEVEL))
-    return None
+    try:
+        import zstandard
+    except ImportError:
+        return None
+    return lambda data: zstandard.compress(data, ZSTD_LEVEL)

@@ -11,7 +11,7 @@ import numpy as np
 
 from glasshouse.baselines.field_baselines import Examples, Learn, Method, Predict, Values
 from glasshouse.data.tables.class_labels import LABEL_SEPARATOR
-from glasshouse.metrics import classification, regression
+from glasshouse.metrics import classification, label_counts, regression
 from glasshouse.metrics.metric import Metrics
 
 COMMONEST = "commonest-class"
@@ -64,8 +64,6 @@ def _tf_idf(training: Sequence[str], **options: Any) -> SparseFeatures:
 
 def commonest_class(training: Examples) -> Learn:
     """Every text has the commonest class of the training texts."""
-    if not training.fields:
-        raise ValueError("there are no training texts")
     commonest = Counter(training.fields).most_common(1)[0][0]
     return lambda strength: lambda texts: [commonest] * len(texts)
 
@@ -81,8 +79,12 @@ def logistic_regression(featurise: Featurise) -> Callable[[Examples], Learn]:
     """Logistic regression over some features. The strength is scikit-learn's C, the inverse of the penalty."""
 
     def learn(training: Examples) -> Learn:
-        model = one_class_each if len(set(training.fields)) > 2 else binary_regression
-        return _linear(featurise, model, training)
+        from sklearn.multiclass import OneVsRestClassifier
+
+        if len(set(training.fields)) <= 2:
+            return _linear(featurise, binary_regression, training)
+        # A regression for each class against the others takes a tenth of the time of a joint one.
+        return _linear(featurise, lambda strength: OneVsRestClassifier(binary_regression(strength)), training)
 
     return learn
 
@@ -92,13 +94,6 @@ def binary_regression(strength: float) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=strength, solver="liblinear", dual=True, max_iter=MOST_ITERATIONS, random_state=0)
-
-
-def one_class_each(strength: float) -> Any:
-    """A logistic regression for each class against the others, which takes a tenth of the time of a joint one."""
-    from sklearn.multiclass import OneVsRestClassifier
-
-    return OneVsRestClassifier(binary_regression(strength))
 
 
 def _linear(featurise: Featurise, model: Callable[[float], Any], training: Examples) -> Learn:
@@ -153,17 +148,10 @@ def one_versus_rest(training: Examples) -> Learn:
 
 def score_label_sets(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
     """Micro and macro F1 and the share of exact sets, and whether each set is exact. Macro F1 is over labels that occur."""
-    names = sorted({name for field in (*truth, *predictions) for name in _labels(field)})
+    names = tuple(sorted({name for field in (*truth, *predictions) for name in _labels(field)}))
     true, predicted = membership(truth, names), membership(predictions, names)
-    both, either = (true & predicted).sum(0), true.sum(0) + predicted.sum(0)
-    occurs = true.any(0)
-    exact = (true == predicted).all(1).astype(float)
-    by_label = np.divide(2 * both, either, out=np.zeros(len(names)), where=either > 0)
-    metrics = {
-        "micro_f1": float(2 * both.sum() / either.sum()) if either.sum() else 1.0,
-        "macro_f1": float(by_label[occurs].mean()) if occurs.any() else 1.0,
-        "exact": float(exact.mean()),
-    }
+    counts, exact = label_counts.of_sets(true, predicted, names), (true == predicted).all(1).astype(float)
+    metrics = {"micro_f1": float(counts.total().f1[0]), "macro_f1": counts.macro_f1(), "exact": float(exact.mean())}
     return metrics, {"exact": exact}
 
 
@@ -180,9 +168,6 @@ def _labels(field: str) -> set[str]:
 
 
 def mean_value(training: Examples) -> Learn:
-    """Every text has the mean of the training texts."""
-    if not training.fields:
-        raise ValueError("there are no training texts")
     mean = repr(float(np.mean(_numbers(training.fields))))
     return lambda strength: lambda texts: [mean] * len(texts)
 
@@ -238,7 +223,7 @@ MULTI_LABEL_CLASSIFIERS = (
         "one-versus-rest",
         "a logistic regression over words and pairs for each label",
         one_versus_rest,
-        (0.25, 1.0, 4.0, 16.0, 64.0),
+        STRENGTHS,
         2,
         most_characters=8e6,
         most_work=80e6,

@@ -137,7 +137,7 @@ def _generation(subject: CertifiedRun) -> Check:
     for number, prompt in enumerate(tokens):
         # A row joins while the others generate. The first one is greedy.
         sampling = Sampling(temperature=min(number, 1), seed=number)
-        rows.append(engine.add(prompt[: max(length // 2 - number, 1)], sampling))
+        rows += engine.add_all([prompt[: max(length // 2 - number, 1)]], sampling)
         found += engine.step()
     while rows[-1].step < max(length // 4, 1):
         found += engine.step()

@@ -16,13 +16,11 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import asdict
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +28,8 @@ from glasshouse.data import file_summaries, shards
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.prepared_folder import FORMAT, MANIFEST, TOKENIZER, read_manifest
 from glasshouse.data.sources.remote_files import writing
-from glasshouse.data.user_files import text_parts
-from glasshouse.data.user_files.text import UserText, is_json_lines
-from glasshouse.data.user_files.text_parts import ByteRange, TextPart
+from glasshouse.data.user_files import text
+from glasshouse.data.user_files.text import ByteRange, TextPart, UserText
 from glasshouse.records import atomic_files, lock
 from glasshouse.specs.errors import DataError
 from glasshouse.tokenizers import Tokenizer
@@ -40,8 +37,6 @@ from glasshouse.tokenizers.base import Progress
 
 PART_PATTERN = "part-*"
 COPY_BYTES = 1 << 22
-ATTEMPTS = 3
-"""How often damaged parts are made again before the disk is given up."""
 
 
 class CorpusShards:
@@ -56,7 +51,7 @@ class CorpusShards:
         self.source, self.tokenizer, self.folder = source, tokenizer, folder
         self.settings, self.cached = settings, cached
         self.work_folder = work_folder(folder)
-        self._states = [file_summaries.file_state(path) for path in source.files]
+        self._states = [file_summaries.file_state(file.path) for file in source.files]
         self.fingerprint = source.fingerprint()
 
     @property
@@ -81,7 +76,6 @@ class CorpusShards:
 
     @property
     def planned(self) -> bool:
-        """Whether the text has been cut into parts."""
         return self._plan_file.is_file()
 
     def missing(self) -> list[int]:
@@ -93,7 +87,6 @@ class CorpusShards:
 
     @cached_property
     def parts(self) -> list[TextPart]:
-        """The parts of the plan."""
         return [tuple(ByteRange(**piece) for piece in part["pieces"]) for part in self._plan["parts"]]
 
     def share_done(self) -> float:
@@ -109,15 +102,12 @@ class CorpusShards:
         encoded = 0
         if self.finished:
             return encoded
-        first = ((number - 1 + share) % workers for share in range(workers))
-        for index in chain.from_iterable(range(start, len(self.parts), workers) for start in first):
+        for index in sorted(range(len(self.parts)), key=lambda index: (index + 1 - number) % workers):
             with self._writing():
                 if self._part_folder(index).exists() or (self.folder / MANIFEST).is_file():
                     continue
                 with lock.attempt(self._lock_file(index)) as held:
-                    if held and not self._part_folder(index).exists():
-                        self._encode(index)
-                        encoded += 1
+                    encoded += held and self._encode(index)
             progress("encoding text", self.share_done())
         return encoded
 
@@ -127,11 +117,10 @@ class CorpusShards:
             return []
         remade: list[int] = []
         with self._writing():
-            for _ in range(ATTEMPTS):
+            for _ in range(3):  # so often damaged parts are made again before the disk is given up
                 for index in self.missing():
                     with lock.wait_for(self._lock_file(index)):
-                        if not self._part_folder(index).exists():
-                            self._encode(index)
+                        self._encode(index)
                     progress("encoding text", self.share_done())
                 progress("joining parts", 1.0)
                 with lock.wait_for(self.work_folder / ".lock"):
@@ -170,15 +159,14 @@ class CorpusShards:
 
     def _new_plan(self) -> dict[str, Any]:
         source = self.source
-        json_lines = any(is_json_lines(path) and path not in source.own_split for path in source.files)
         return {
             "format": FORMAT,
             "fingerprint": self.fingerprint,
             "tokenizer": self.tokenizer.digest(),
             "settings": self.settings,
-            "files": [{"path": str(path), **asdict(source.summaries[path])} for path in source.files],
-            "digest_ranges": source.digest_ranges if json_lines else [],
-            "parts": [{"pieces": [asdict(piece) for piece in part]} for part in text_parts.cut(source)],
+            "files": [{"path": str(file.path), **asdict(source.summaries[file.path])} for file in source.files],
+            "digest_ranges": source.digest_ranges if source.divided_json else [],
+            "parts": [{"pieces": [asdict(piece) for piece in part]} for part in text.cut(source)],
         }
 
     def _refuse_other(self, plan: dict[str, Any], folder: Path) -> None:
@@ -197,79 +185,63 @@ class CorpusShards:
     def _lock_file(self, index: int) -> Path:
         return self.work_folder / f".{_part_name(index)}.lock"
 
-    def _encode(self, index: int) -> None:
-        plan = self._plan
+    def _encode(self, index: int) -> bool:
+        """Encode a part, unless somebody has done it. Returns whether it was done here."""
+        if self._part_folder(index).exists():
+            return False
         with suppress(FileExistsError), atomic_files.folder(self._part_folder(index)) as temporary, ExitStack() as stack:
             writers: dict[str, shards.ShardWriter] = {}
             try:
-                for split, starts, text in text_parts.read_blocks(self.source, self.parts[index], plan["digest_ranges"]):
+                for split, starts, block in text.read_blocks(self.source, self.parts[index], self._plan["digest_ranges"]):
                     if split not in writers:
                         writers[split] = stack.enter_context(closing(shards.ShardWriter(temporary, split, self.tokenizer)))
-                    writers[split].add(text, starts)
+                    writers[split].add(block, starts)
             finally:
-                for path, state in zip(self.source.files, self._states, strict=True):
-                    if not path.is_file() or file_summaries.file_state(path) != state:
-                        raise DataError(f"{path} has changed while it was being encoded; repeat when it is complete")
+                for file, state in zip(self.source.files, self._states, strict=True):
+                    if not file.path.is_file() or file_summaries.file_state(file.path) != state:
+                        raise DataError(f"{file.path} has changed while it was being encoded; repeat when it is complete")
             facts = {split: writer.finish_part() for split, writer in writers.items()}
             atomic_files.write_json(temporary / "part.json", facts)
+        return True
 
     def _join(self) -> list[int]:
         """Join all parts into the shards. If parts are damaged, returns these instead."""
-        facts = [self._read_facts(index) for index in range(len(self.parts))]
-        damaged = {index for index, fact in enumerate(facts) if fact is None}
-        with suppress(_DamagedParts), atomic_files.folder(self.folder) as temporary:
-            splits: dict[str, dict[str, Any]] = {}
-            for split in SPLITS:
-                counts: Counter[str] = Counter(dict.fromkeys(("tokens", "documents", "bytes", "words", "unknown"), 0))
-                with (
-                    open(temporary / f"{split}.tokens", "wb") as tokens,
-                    open(temporary / f"{split}.starts", "wb") as starts,
-                ):
-                    for index, fact in enumerate(facts):
-                        if not fact or split not in fact:
-                            continue
-                        if self._append(index, split, counts["tokens"], tokens, starts) == fact[split].get("checksum"):
-                            counts.update({name: fact[split][name] for name in counts})
-                        else:
-                            damaged.add(index)
-                shard = shards.complete(temporary, split, self.tokenizer, counts)
-                splits[split] = {"documents": shard.documents, "tokens": shard.tokens_count}
-            if damaged:
-                raise _DamagedParts
-            for split in SPLITS:
-                splits[split]["checksum"] = _checksum(temporary, split)
+        facts = [self._verified_facts(index) for index in range(len(self.parts))]
+        if damaged := [index for index, fact in enumerate(facts) if fact is None]:
+            return damaged
+        intact = [fact for fact in facts if fact is not None]
+        with atomic_files.folder(self.folder) as temporary:
+            splits = {split: self._join_split(temporary, split, intact) for split in SPLITS}
             self.tokenizer.save(temporary / TOKENIZER)
-            parts = [{"splits": fact, **part} for fact, part in zip(facts, self._plan["parts"], strict=True)]
+            parts = [{"splits": fact, **part} for fact, part in zip(intact, self._plan["parts"], strict=True)]
             atomic_files.write_json(temporary / MANIFEST, {**self._plan, "splits": splits, "parts": parts})
-        return sorted(damaged)
+        return []
 
-    def _read_facts(self, index: int) -> dict[str, Any] | None:
-        """The counts and checksums of a part by split; None if they cannot be read."""
+    def _verified_facts(self, index: int) -> dict[str, Any] | None:
+        """The counts and checksums of a part by split; None if its files do not have these checksums."""
+        folder = self._part_folder(index)
         with suppress(OSError, ValueError):
-            facts: dict[str, Any] = json.loads((self._part_folder(index) / "part.json").read_text())
-            return facts
+            facts: dict[str, Any] = json.loads((folder / "part.json").read_text())
+            if all(_checksum(folder, split) == fact.get("checksum") for split, fact in facts.items()):
+                return facts
         return None
 
-    def _append(self, index: int, split: str, offset: int, tokens: BinaryIO, starts: BinaryIO) -> str:
-        """Append a part to a shard. Returns its checksum; empty if a file is missing."""
-        digest = hashlib.blake2b(digest_size=16)
-        folder = self._part_folder(index)
-        with suppress(FileNotFoundError):
-            for block in _read_blocks(folder / f"{split}.tokens"):
-                digest.update(block)
-                tokens.write(block)
-            for block in _read_blocks(folder / f"{split}.starts"):
-                digest.update(block)
-                starts.write((np.frombuffer(block[: len(block) // 8 * 8], "<i8") + offset).tobytes())
-            return digest.hexdigest()
-        return ""
+    def _join_split(self, folder: Path, split: str, facts: list[dict[str, Any]]) -> dict[str, Any]:
+        """Write the shard of a split. Returns its entry in the manifest."""
+        counts: Counter[str] = Counter(dict.fromkeys(("tokens", "documents", "bytes", "words", "unknown"), 0))
+        with open(folder / f"{split}.tokens", "wb") as tokens, open(folder / f"{split}.starts", "wb") as starts:
+            for index, fact in enumerate(facts):
+                if split in fact:
+                    part = self._part_folder(index)
+                    with open(part / f"{split}.tokens", "rb") as file:
+                        shutil.copyfileobj(file, tokens, COPY_BYTES)
+                    starts.write((np.fromfile(part / f"{split}.starts", "<i8") + counts["tokens"]).tobytes())
+                    counts.update({name: fact[split][name] for name in counts})
+        shard = shards.complete(folder, split, self.tokenizer, counts)
+        return {"documents": shard.documents, "tokens": shard.tokens_count, "checksum": _checksum(folder, split)}
 
     def _writing(self) -> AbstractContextManager[None]:
         return writing("token shards", self.folder, self.cached)
-
-
-class _DamagedParts(Exception):
-    """Some parts do not have their checksums, so the shards must not be used."""
 
 
 def check_folder(folder: Path) -> None:
@@ -298,17 +270,11 @@ def work_folder(folder: Path) -> Path:
 
 
 def is_large(source: UserText) -> bool:
-    return sum(summary.bytes for summary in source.summaries.values()) > text_parts.PART_BYTES
+    return sum(summary.bytes for summary in source.summaries.values()) > text.PART_BYTES
 
 
 def _part_name(index: int) -> str:
     return PART_PATTERN.replace("*", f"{index:06}")
-
-
-def _read_blocks(path: Path) -> Iterator[bytes]:
-    with open(path, "rb") as file:
-        while block := file.read(COPY_BYTES):
-            yield block
 
 
 def _checksum(folder: Path, split: str) -> str:
@@ -316,8 +282,9 @@ def _checksum(folder: Path, split: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     try:
         for suffix in ("tokens", "starts"):
-            for block in _read_blocks(folder / f"{split}.{suffix}"):
-                digest.update(block)
+            with open(folder / f"{split}.{suffix}", "rb") as file:
+                while block := file.read(COPY_BYTES):
+                    digest.update(block)
     except FileNotFoundError:
         return ""
     return digest.hexdigest()

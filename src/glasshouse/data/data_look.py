@@ -11,6 +11,7 @@ import numpy as np
 
 from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.sources.data_set_list import Split
 from glasshouse.data.tables import columns, number_columns, reading
 from glasshouse.data.tables.class_labels import LABEL_SEPARATOR
 from glasshouse.data.tables.columns import AmbiguousColumn, ColumnRequest
@@ -21,10 +22,6 @@ from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
 EXAMPLES = 5
-EXAMPLE_LENGTH = 100
-# Characters whose script is looked up.
-SCRIPT_SAMPLE = 200_000
-LENGTH_QUANTILES = (0.5, 0.95, 1.0)
 
 
 @dataclass(frozen=True)
@@ -44,15 +41,6 @@ class ColumnLook:
 
 
 @dataclass(frozen=True)
-class SplitLook:
-    """A split: its rows or documents, and the bytes of its text."""
-
-    name: str
-    documents: int
-    bytes: int
-
-
-@dataclass(frozen=True)
 class DataLook:
     """What was understood of files.
 
@@ -62,7 +50,7 @@ class DataLook:
 
     files: tuple[str, ...]
     columns: tuple[ColumnLook, ...]
-    splits: tuple[SplitLook, ...] = ()
+    splits: tuple[Split, ...] = ()
     classes: tuple[tuple[str, int], ...] = ()
     words: dict[float, float] = field(default_factory=dict)
     repeated: int = 0
@@ -141,22 +129,18 @@ def _is_tagged(table: DataTable) -> bool:
 def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
     """Read the files of a data spec through its source."""
     documents = {split: list(source.documents(split)) for split in SPLITS} if wanted else {}
-    rows = [document for split in SPLITS for document in documents.get(split, ())]
-    names = input_files.of(data).paths()
+    rows = [document for of_split in documents.values() for document in of_split]
     texts = [document.text for document in rows] if wanted else _excerpts(source)
-    return DataLook(
-        files=tuple(str(path) for path in names),
-        columns=_columns(names[0], data),
-        splits=tuple(
-            SplitLook(
-                split,
-                sum(not document.continues for document in documents.get(split) or source.documents(split)),
-                source.bytes(split),
-            )
-            for split in SPLITS
-        ),
+    lengths = [len(text.split()) for text in texts] if wanted else []
+    counts = {
+        split: sum(not document.continues for document in documents.get(split) or source.documents(split))
+        for split in SPLITS
+    }
+    return replace(
+        look_at_columns(data),
+        splits=tuple(Split(split, count, source.bytes(split)) for split, count in counts.items()),
         classes=_classes(rows, wanted),
-        words=_lengths(texts) if wanted else {},
+        words={share: float(np.quantile(lengths, share)) for share in (0.5, 0.95, 1.0)} if lengths else {},
         repeated=len(texts) - len(set(texts)) if wanted else 0,
         scripts=scripts(texts),
         examples=tuple(_examples(rows, wanted)) if wanted else tuple(("text", text) for text in texts[:EXAMPLES]),
@@ -171,7 +155,6 @@ def look_at_columns(data: DataSpec) -> DataLook:
 
 
 def _columns(path: Path, data: DataSpec) -> tuple[ColumnLook, ...]:
-    """The columns of a file, if it is a table."""
     if not reading.is_table(path):
         return ()
     table = reading.read(path, TableFormat.of(data))
@@ -202,11 +185,6 @@ def _classes(rows: Sequence[Document], wanted: tuple[str, ...]) -> tuple[tuple[s
     return tuple(counts.most_common())
 
 
-def _lengths(texts: Sequence[str]) -> dict[float, float]:
-    lengths = [len(text.split()) for text in texts]
-    return {share: float(np.quantile(lengths, share)) for share in LENGTH_QUANTILES} if lengths else {}
-
-
 def _examples(rows: Sequence[Document], wanted: tuple[str, ...]) -> Iterable[tuple[str, str]]:
     """Rows from the whole of the data, each with what the task is to find."""
     for document in rows[:: max(len(rows) // EXAMPLES, 1)][:EXAMPLES]:
@@ -220,7 +198,7 @@ def _excerpts(source: Source) -> list[str]:
     return [_short(line) for lines in texts for line in list(filter(str.strip, lines))[:50]]
 
 
-def _short(text: str, length: int = EXAMPLE_LENGTH) -> str:
+def _short(text: str, length: int = 100) -> str:
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 3] + "..."
 
@@ -228,7 +206,7 @@ def _short(text: str, length: int = EXAMPLE_LENGTH) -> str:
 def scripts(texts: Iterable[str]) -> tuple[tuple[str, float], ...]:
     """The scripts of the letters of texts and their shares, the most frequent first."""
     counts: Counter[str] = Counter()
-    left = SCRIPT_SAMPLE
+    left = 200_000  # characters that are looked at
     for text in texts:
         counts.update(character for character in text[:left] if character.isalpha())
         left -= len(text)

@@ -24,8 +24,6 @@ NAMED = ("label", "labels", "tags")
 # The columns that hold further text.
 TEXTS = ("target", "second")
 
-Documents = Callable[[], Iterator[Document]]
-
 
 def class_names(documents: Iterable[Document], columns: Sequence[str]) -> tuple[str, ...]:
     """The names of all classes or tags of the documents, sorted; empty if the columns hold none."""
@@ -37,7 +35,7 @@ def class_names(documents: Iterable[Document], columns: Sequence[str]) -> tuple[
 def write(
     folder: Path,
     split: str,
-    documents: Documents,
+    documents: Callable[[], Iterator[Document]],
     tokenizer: Tokenizer,
     columns: Sequence[str],
     names: Sequence[str] = (),

@@ -5,7 +5,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -33,18 +33,20 @@ class Source(ABC):
     columns: ClassVar[tuple[str, ...]] = ()
     # A source may add splits named "test-NAME": parts of the test split that are also evaluated separately.
     splits: ClassVar[tuple[str, ...]] = SPLITS
+    # For the list of data sets; the user's own files have none of these.
     about: ClassVar[str]
     origin: ClassVar[str]
     licence: ClassVar[str]
+    # The fields of the data spec that the documents depend on: the arguments of `__init__`. Most sources have none.
+    spec_fields: ClassVar[tuple[str, ...]] = ()
     # Where the text of a source without files comes from.
     availability: ClassVar[str] = "ships with Glasshouse"
     # Called with what is being read and the share of it that is done. A source that takes long to read calls it.
     progress: Callable[[str, float], None] = staticmethod(lambda what, share: None)
 
     @classmethod
-    def from_spec(cls, data: DataSpec) -> "Source":
-        """Create the source with the settings of a data spec. Most sources have no settings."""
-        return cls()
+    def from_spec(cls, data: DataSpec) -> Self:
+        return cls(*(getattr(data, name) for name in cls.spec_fields))
 
     @abstractmethod
     def documents(self, split: str) -> Iterator[Document]:

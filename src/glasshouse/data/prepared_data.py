@@ -145,7 +145,6 @@ class _Preparation:
 
     @cached_property
     def tokenizer_file(self) -> Path:
-        """Where the tokenizer that is trained on the source is kept."""
         data = self.data
         settings = (data.tokenizer, data.vocabulary, data.pattern, *self.specials, *self.text_columns)
         key = _cache_key(self.fingerprint, *settings, *([self.sample_bytes] if self.sample_bytes else []))
@@ -260,7 +259,7 @@ def known_corpus_shards(data: DataSpec, specials: tuple[str, ...] = (), output: 
     """The shards of the user's own text, if they are known without reading a large file or training a tokenizer."""
     source = UserText(data)
     preparation = _Preparation(data, source, (), specials)
-    if not all(map(file_summaries.is_cheap, source.files)):
+    if not all(file_summaries.is_cheap(file.path) for file in source.files):
         return None
     if not data.tokenizer_file and not preparation.tokenizer_file.exists():
         return None

@@ -19,7 +19,6 @@ MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
 FORMAT = 1
 TEXT_SETTINGS = ("field", "validation", "test")
-TOKENIZER_SETTINGS = ("tokenizer", "vocabulary", "pattern")
 
 
 class SplitChecksum(TypedDict):
@@ -57,9 +56,11 @@ def short_digest(fingerprint: str) -> str:
 
 def settings_of(data: DataSpec, specials: tuple[str, ...]) -> dict[str, Any]:
     """The settings that decide what the tokens are. A tokenizer from a file has no other settings."""
-    names = TEXT_SETTINGS if data.tokenizer_file else (*TEXT_SETTINGS, *TOKENIZER_SETTINGS)
-    settings = {name: getattr(data, name) for name in names}
-    return settings if data.tokenizer_file else {**settings, "specials": list(specials)}
+    settings = {name: getattr(data, name) for name in TEXT_SETTINGS}
+    if not data.tokenizer_file:
+        settings |= {"tokenizer": data.tokenizer, "vocabulary": data.vocabulary, "pattern": data.pattern}
+        settings["specials"] = list(specials)
+    return settings
 
 
 def named(data: DataSpec) -> Path | None:

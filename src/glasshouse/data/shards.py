@@ -122,22 +122,18 @@ class Shard:
 
     @cached_property
     def labels(self) -> np.ndarray:
-        """The class of each document."""
         return np.fromfile(self.folder / f"{self.split}.labels", dtype="<i4")
 
     @cached_property
     def values(self) -> np.ndarray:
-        """The number that belongs to each document."""
         return np.fromfile(self.folder / f"{self.split}.values", dtype="<f8")
 
     @cached_property
     def label_sets(self) -> Lists:
-        """The classes of each document."""
         return Lists.read(self.folder, f"{self.split}.label-sets")
 
     @cached_property
     def tags(self) -> Lists:
-        """The tag of each word of each document."""
         return Lists.read(self.folder, f"{self.split}.tags")
 
     @cached_property
@@ -147,12 +143,10 @@ class Shard:
 
     @cached_property
     def second(self) -> "Shard":
-        """The second text of each document."""
         return open_shard(self.folder, f"{self.split}.second")
 
     @cached_property
     def target(self) -> "Shard":
-        """The translation of each document."""
         return open_shard(self.folder, f"{self.split}.target")
 
     @cached_property

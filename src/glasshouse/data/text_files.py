@@ -247,7 +247,6 @@ def refuse_spreadsheet(path: Path) -> None:
 
 
 def open_raw(path: Path) -> io.BufferedReader:
-    """A file as it is stored."""
     refuse_spreadsheet(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name the files in it")

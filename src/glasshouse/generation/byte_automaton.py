@@ -40,8 +40,8 @@ _LAST: Final = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
 
 Branches = tuple[tuple[int, Any], ...]
 """A tree of bytes: pairs (bytes, branches after these bytes). The bytes are a bit set. () is the end."""
-_Edge = tuple[int, int]
-"""The classes of bytes that may come next, as a bit set, and the continuation after them."""
+_Edge = tuple[tuple[int, ...], int]
+"""The classes of bytes that may come next, and the continuation after them."""
 
 
 class _Node(NamedTuple):
@@ -85,28 +85,21 @@ class ByteAutomaton:
         """Whether the text that led to this state is complete."""
         return any(self._read(member)[0] for member in self._members[state])
 
-    def extends(self, state: int) -> bool:
-        """Whether any byte can follow."""
-        return any(self._read(member)[1] for member in self._members[state])
-
     def shortest(self, state: int) -> float:
         """The number of bytes that complete the text at least."""
         return min((self._lengths[member] for member in self._members[state]), default=math.inf)
 
     def step(self, state: int, byte: int) -> int:
-        """The state after one more byte."""
         if not self.built[state]:
             self.build(state)
         return int(self.table[state, self.classes[byte]])
 
     def walk(self, state: int, text: bytes) -> int:
-        """The state after some bytes."""
         for byte in text:
             state = self.step(state, byte)
         return state
 
     def build_all(self, states: np.ndarray) -> None:
-        """Fill the rows of these states in the table."""
         missing = states[~self.built[states]]
         if missing.size:
             for state in np.unique(missing).tolist():
@@ -114,25 +107,17 @@ class ByteAutomaton:
 
     def build(self, state: int) -> None:
         """Fill the row of a state in the table."""
-        parts: list[tuple[int, frozenset[int]]] = []  # disjoint sets of classes, and the continuations after each
-        covered = 0
+        following: dict[int, set[int]] = {}  # class of bytes -> the continuations after it
         for member in self._members[state]:
             for classes, after in self._read(member)[1]:
-                if classes & covered:
-                    split: list[tuple[int, frozenset[int]]] = []
-                    for part, members in parts:
-                        if part & classes:
-                            split.append((part & classes, members | {after}))
-                        if part & ~classes:
-                            split.append((part & ~classes, members))
-                    parts = split
-                if fresh := classes & ~covered:
-                    parts.append((fresh, frozenset((after,))))
-                    covered |= fresh
-        row = np.zeros(self.table.shape[1], np.int32)
-        for part, members in parts:
-            row[self._class_indices(part)] = self._state(members)
-        self.table[state] = row
+                for number in classes:
+                    following.setdefault(number, set()).add(after)
+        states: dict[frozenset[int], int] = {}
+        for number, members in following.items():
+            key = frozenset(members)
+            if key not in states:
+                states[key] = self._state(members)
+            self.table[state, number] = states[key]
         self.built[state] = True
 
     # Nodes ---------------------------------------------------------------------------------------------------------------
@@ -217,16 +202,9 @@ class ByteAutomaton:
             members = np.unpackbits(np.frombuffer(bits.to_bytes(32, "little"), np.uint8), bitorder="little")
             classes = np.unique(classes * 2 + members, return_inverse=True)[1]
         self.classes = classes.astype(np.int32)
-        self._class_sets: dict[int, int] = {}
-        for bits in byte_sets:
-            found = {int(classes[byte]) for byte in range(256) if bits >> byte & 1}
-            self._class_sets[bits] = sum(1 << number for number in found)
-        self._indices: dict[int, np.ndarray] = {}
-
-    def _class_indices(self, classes: int) -> np.ndarray:
-        if classes not in self._indices:
-            self._indices[classes] = np.array([n for n in range(classes.bit_length()) if classes >> n & 1], np.int64)
-        return self._indices[classes]
+        self._class_sets = {
+            bits: tuple({int(classes[byte]) for byte in range(256) if bits >> byte & 1}) for bits in set(byte_sets)
+        }
 
     # Continuations and states ----------------------------------------------------------------------------------------------
 

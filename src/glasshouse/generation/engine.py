@@ -97,19 +97,6 @@ class GenerationEngine:
         self._loaded = False  # whether the recorded steps have the rows of this moment
         self._options: SamplingRows | None = None
 
-    def add(
-        self,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        number: int = 0,
-        alternatives: int = 0,
-        bias: Mapping[int, float] | None = None,
-        constraint: TokenConstraint | None = None,
-    ) -> Row:
-        """Add a row. It takes part from the next step on."""
-        [row] = self.add_all([prompt], sampling, [number], alternatives, bias, constraint)
-        return row
-
     def add_all(
         self,
         prompts: Sequence[Sequence[int]],
@@ -119,7 +106,10 @@ class GenerationEngine:
         bias: Mapping[int, float] | None = None,
         constraint: TokenConstraint | None = None,
     ) -> list[Row]:
-        """Add rows. With a model that has sources, prompt i belongs to source i, and no rows can be added later."""
+        """Add rows, which take part from the next step on.
+
+        With a model that has sources, prompt i belongs to source i, and no rows can be added later.
+        """
         state = constraint.start() if constraint is not None else 0
         finished = constraint is not None and constraint.finished(state)
         self._decoder.add_all([list(prompt) for prompt in prompts])
@@ -146,7 +136,6 @@ class GenerationEngine:
             count = 2 * count if recorded else self.most_rows + 1
 
     def remove(self, row: Row) -> None:
-        """Remove a row, so that it takes no more time."""
         index = self.rows.index(row)
         self._decoder.remove(index)
         last = self.rows.pop()
@@ -170,8 +159,9 @@ class GenerationEngine:
             if sampled:
                 return sampled
         steps = self._decoder.steps
-        on_device = steps is not None and steps.samples
-        if steps is not None and on_device and all(map(_is_plain, self.rows)) and set(self._decoder.unread()) == {1}:
+        if steps is not None and not steps.samples:
+            steps = None
+        if steps is not None and all(map(_is_plain, self.rows)) and set(self._decoder.unread()) == {1}:
             steps.load(self.rows, self._decoder.read_tokens)
             self._loaded = True
             self._launch()
@@ -182,7 +172,7 @@ class GenerationEngine:
         rows = [self.rows[index] for index in indices]
         if not rows:
             return []
-        if steps is not None and on_device and all(map(_is_plain, rows)):
+        if steps is not None and all(map(_is_plain, rows)):
             choices = list(map(SampledToken, *steps.choose(logits, rows)))
         else:
             choices = self._choose_plainly(logits, rows)

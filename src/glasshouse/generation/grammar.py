@@ -24,8 +24,6 @@ class CharacterSet:
 
 @dataclass(frozen=True, eq=False)
 class Concatenation:
-    """All parts, one after the other."""
-
     parts: tuple["Expression", ...]
 
 
@@ -69,12 +67,10 @@ def one_of(text: str) -> CharacterSet:
 
 
 def literal(text: str) -> Concatenation:
-    """Exactly this text."""
     return Concatenation(tuple(one_of(character) for character in text))
 
 
 def sequence(*parts: Expression) -> Expression:
-    """All parts, one after the other."""
     flat: list[Expression] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, Concatenation) else (part,))
@@ -82,17 +78,14 @@ def sequence(*parts: Expression) -> Expression:
 
 
 def choice(*parts: Expression) -> Expression:
-    """One of the parts."""
     return parts[0] if len(parts) == 1 else Alternation(parts)
 
 
 def repeat(part: Expression, least: int = 0, most: int | None = None) -> Expression:
-    """A part, at least `least` and at most `most` times."""
     return EMPTY if most == 0 else part if least == most == 1 else Repetition(part, least, most)
 
 
 def complement(ranges: Iterable[tuple[int, int]]) -> CodePoints:
-    """All characters that are not in these ranges."""
     gaps, first = [], 0
     for start, last in _merged(ranges):
         gaps.append((first, start - 1))
@@ -101,7 +94,6 @@ def complement(ranges: Iterable[tuple[int, int]]) -> CodePoints:
 
 
 def intersection(left: CodePoints, right: CodePoints) -> CodePoints:
-    """The characters that are in both."""
     common, i, j = [], 0, 0
     while i < len(left) and j < len(right):
         first, last = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
@@ -129,18 +121,17 @@ def map_characters(expression: Expression, change: Callable[[CharacterSet], Expr
     known: dict[int, Expression] = {}
 
     def changed(expression: Expression) -> Expression:
-        if id(expression) not in known:
-            known[id(expression)] = build(expression)
-        return known[id(expression)]
-
-    def build(expression: Expression) -> Expression:
+        if id(expression) in known:
+            return known[id(expression)]
+        new: Expression = expression
         if isinstance(expression, CharacterSet):
-            return change(expression)
-        if isinstance(expression, Repetition):
-            return Repetition(changed(expression.part), expression.least, expression.most)
-        if isinstance(expression, RuleReference):
-            return expression
-        return type(expression)(tuple(changed(part) for part in expression.parts))
+            new = change(expression)
+        elif isinstance(expression, Repetition):
+            new = Repetition(changed(expression.part), expression.least, expression.most)
+        elif not isinstance(expression, RuleReference):
+            new = type(expression)(tuple(changed(part) for part in expression.parts))
+        known[id(expression)] = new
+        return new
 
     return changed(expression)
 

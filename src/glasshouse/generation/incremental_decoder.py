@@ -70,7 +70,8 @@ class PrefixCache:
         """
         best, count, before_last = None, FEWEST_TOKENS - 1, tokens[:-1]
         for key in self._entries:
-            shared = _common(key, before_last)
+            pairs = enumerate(zip(key, before_last, strict=False))
+            shared = next((place for place, (one, two) in pairs if one != two), min(len(key), len(before_last)))
             if shared > count:
                 best, count = key, shared
         if best is None or cache.prefix:
@@ -103,7 +104,8 @@ class IncrementalDecoder:
     ) -> None:
         self.model, self.context, self.prefixes, self.vocabulary = model.eval(), context, prefixes, vocabulary
         self.device = next(model.parameters()).device
-        self._recorded = (self.device.type == "cuda" if recorded is None else recorded) and not _has_hooks(model)
+        hooked = any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+        self._recorded = (self.device.type == "cuda" if recorded is None else recorded) and not hooked
         self._cached, self._most_rows = cached, most_rows
         self.clear()
         self.add_all(prompts)
@@ -166,7 +168,6 @@ class IncrementalDecoder:
             del values[last]
 
     def append(self, row: int, token: int) -> None:
-        """Append a token to a row."""
         self.tokens[row].append(token)
         if len(self.tokens[row]) - self.starts[row] > self.context:
             self.starts[row] = len(self.tokens[row]) - max(self.context // 2, 1)
@@ -331,10 +332,9 @@ class IncrementalDecoder:
         if rows <= self.rows and slots <= self.cache.slots:
             return
         if rows > self.rows:
-            rows = max(rows, 2 * self.rows)
+            self.rows = max(rows, 2 * self.rows)
         if slots > self.cache.slots:
             slots = min(max(slots, 2 * self.cache.slots), self.context)
-        self.rows = max(rows, self.rows)
         with torch.inference_mode():
             self.cache = self.cache.resized(self.rows, max(slots, self.cache.slots))
 
@@ -348,16 +348,6 @@ def _neighbours(rows: Iterable[int]) -> list[range]:
         else:
             stretches.append(range(row, row + 1))
     return stretches
-
-
-def _has_hooks(model: Any) -> bool:
-    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
-
-
-def _common(first: tuple[int, ...], second: list[int]) -> int:
-    """The length of the common beginning."""
-    differing = (index for index, (one, two) in enumerate(zip(first, second, strict=False)) if one != two)
-    return next(differing, min(len(first), len(second)))
 
 
 def _size(entry: list[tuple[Tensor, Tensor]]) -> int:

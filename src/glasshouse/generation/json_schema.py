@@ -136,20 +136,19 @@ class _Compiler:
                     _refuse(
                         where, f"{keyword!r} cannot stand beside {others[0]!r}", f"move {others[0]!r} into the inner schemas"
                     )
-                return self._inner_schemas(keyword, schema[keyword], where)
+                if keyword == "$ref":
+                    return self._referred(schema[keyword], where)
+                if keyword == "allOf" and len(schema[keyword]) > 1:
+                    problem = f"'allOf' of {len(schema[keyword])} schemas is not supported"
+                    _refuse(where, problem, "write them as one schema")
+                inner = enumerate(schema[keyword])
+                return choice(*(self._rule(f"{where}/{keyword}/{index}", part) for index, part in inner))
         if "enum" in schema or "const" in schema:
             return self._constants(schema, keywords, where)
         types = self._types(schema, keywords, where)
         if types == _ALL_TYPES:
             return self._any_value()
         return choice(*(_BUILDERS[type](self, schema, where) for type in types))
-
-    def _inner_schemas(self, keyword: str, value: Any, where: str) -> Expression:
-        if keyword == "$ref":
-            return self._referred(value, where)
-        if keyword == "allOf" and len(value) > 1:
-            _refuse(where, f"'allOf' of {len(value)} schemas is not supported", "write them as one schema")
-        return choice(*(self._rule(f"{where}/{keyword}/{index}", inner) for index, inner in enumerate(value)))
 
     def _referred(self, pointer: Any, where: str) -> Expression:
         if not isinstance(pointer, str) or not (pointer == "#" or pointer.startswith("#/")):
@@ -309,10 +308,12 @@ def _constant(value: Any, where: str) -> Expression:
 
 
 def _has_type(value: Any, name: str) -> bool:
+    if isinstance(value, bool):
+        return name == "boolean"
     if name == "integer":
-        return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     if name == "number":
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, int | float)
     kinds = {"object": Mapping, "array": list, "string": str, "boolean": bool, "null": type(None)}
     return isinstance(value, kinds[name])
 

@@ -55,7 +55,6 @@ NUMBER: Final = sequence(
 
 
 def string(least: int = 0, most: int | None = None) -> Expression:
-    """Any string of `least` to `most` characters."""
     return sequence(QUOTE, repeat(_STRING_CHARACTER, least, most), QUOTE)
 
 

@@ -90,7 +90,14 @@ def paraphrase(
             progress(min(1.0, (first + batch) / len(pieces)))
     finally:
         model.train(was_training)
-    paraphrases = [_finished(tokenizer, copy) for copy in masked_copies]
+    paraphrases = [
+        Paraphrase(
+            tokenizer.decode(copy.tokens),
+            len(copy.masked),
+            sum(copy.tokens[index] != copy.original[index] for index in copy.masked),
+        )
+        for copy in masked_copies
+    ]
     return [paraphrases[start : start + copies] for start in range(0, len(paraphrases), copies)]
 
 
@@ -98,15 +105,14 @@ def _masked_copies(
     tokenizer: Tokenizer, texts: Sequence[str], copies: int, share: float, seed: int, replaceable: np.ndarray
 ) -> Iterator[_Copy]:
     for row, text in enumerate(texts):
-        tokens = [int(token) for token in tokenizer.encode(text, specials=False)]
-        ids = np.array(tokens, np.int64)
-        candidates = np.flatnonzero(replaceable[ids]) if tokens else np.zeros(0, np.int64)
+        ids = tokenizer.encode(text, specials=False)
+        tokens, candidates = ids.tolist(), np.flatnonzero(replaceable[ids])
         unknown = [index for index, token in enumerate(tokens) if token == tokenizer.unknown]
         for copy in range(copies):
             number = row * copies + copy
             random_keys = hash64(np.uint64(seed), np.uint64(number), candidates.astype(np.uint64))
             count = max(round(share * len(tokens)), 1)
-            chosen = {int(index) for index in candidates[np.argsort(random_keys, kind="stable")[:count]]}
+            chosen = set(candidates[np.argsort(random_keys, kind="stable")[:count]].tolist())
             yield _Copy(number, list(tokens), sorted(chosen | set(unknown)), tokens)
 
 
@@ -146,11 +152,6 @@ def _fill_masks(
         drawn = draw(probabilities, seed, numbers, step)
     for (_, _, copy, index), token in zip(masks, drawn.tolist(), strict=True):
         copy.tokens[index] = token
-
-
-def _finished(tokenizer: Tokenizer, copy: _Copy) -> Paraphrase:
-    changed = sum(copy.tokens[index] != copy.original[index] for index in copy.masked)
-    return Paraphrase(tokenizer.decode(copy.tokens), len(copy.masked), changed)
 
 
 def _replaceable_tokens(tokenizer: Tokenizer, model: Any) -> np.ndarray:

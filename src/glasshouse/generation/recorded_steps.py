@@ -132,7 +132,10 @@ class RecordedSteps:
     def launch(self, count: int) -> "Launch":
         """Take a step with the first rows. Its tokens are the input of the next one."""
         padded = self._padded(count)
-        self._run(("sample", padded, self._flags), lambda: self._sample(padded))
+        self._run(
+            ("sample", padded, self._flags),
+            lambda: self._sample_from(self._forward(padded), self._state, self._options, self._results, self._flags),
+        )
         if not self._on_cuda:
             return Launch(self._results[:, :count].clone(), None)
         buffer, event = self._buffers[0]
@@ -156,9 +159,6 @@ class RecordedSteps:
             return self.model.project(features[:, -1])
         matrix, bias = self._head
         return F.linear(features[:, -1], matrix, bias)[:, : self.model.vocabulary]
-
-    def _sample(self, rows: int) -> None:
-        self._sample_from(self._forward(rows), self._state, self._options, self._results, self._flags)
 
     def _sample_from(
         self, logits: Tensor, state: Tensor, options: Tensor, results: Tensor, flags: tuple[bool, bool, bool]

@@ -42,7 +42,6 @@ class SpeculativeEngine:
         self._guess: IncrementalDecoder | None = None
 
     def add_all(self, prompts: Sequence[Sequence[int]], sampling: Sampling, alternatives: int = 0) -> list[Row]:
-        """Add all rows."""
         if sampling.repetition_penalty != 1 or sampling.presence_penalty or sampling.frequency_penalty:
             raise GlasshouseError(
                 "penalties depend on the tokens so far and cannot be checked in one pass; leave out the draft"
@@ -57,7 +56,6 @@ class SpeculativeEngine:
         return list(self.rows)
 
     def remove(self, row: Row) -> None:
-        """Remove a row, so that it takes no more time."""
         assert self._target is not None
         assert self._guess is not None
         index = self.rows.index(row)

@@ -11,7 +11,7 @@ import heapq
 import weakref
 from collections import OrderedDict
 from collections.abc import Collection
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cached_property
 from typing import Final
 
@@ -46,7 +46,12 @@ class TokenTrie:
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self.texts = _ordinary_tokens(tokenizer)
+        excluded, self.texts = {*tokenizer.specials.values(), tokenizer.unknown}, dict[int, bytes]()
+        for token in range(tokenizer.vocabulary):
+            # An id that is not in use has no bytes.
+            with suppress(GlasshouseError):
+                if token not in excluded and (token_text := tokenizer.token_bytes(token)):
+                    self.texts[token] = token_text
         self.tokens = np.array(list(self.texts), np.int64)
         text = np.frombuffer(b"".join(self.texts.values()), np.uint8).astype(np.int64)
         lengths = np.array([len(token) for token in self.texts.values()], np.int64)
@@ -101,27 +106,6 @@ class TokenTrie:
         return states_N.take(self.node_of_token)
 
 
-def _ordinary_tokens(tokenizer: Tokenizer) -> dict[int, bytes]:
-    """The bytes of the tokens that write ordinary text. Ids that are not in use are left out."""
-    excluded = {*tokenizer.specials.values(), tokenizer.unknown}
-    texts = {}
-    for token in range(tokenizer.vocabulary):
-        if token not in excluded:
-            try:
-                texts[token] = tokenizer.token_bytes(token)
-            except GlasshouseError:  # the id has no token
-                continue
-    return {token: text for token, text in texts.items() if text}
-
-
-@dataclass(frozen=True)
-class _AllowedTokens:
-    """The allowed tokens of a state, and whether any of them writes text."""
-
-    mask_V: Tensor
-    any_text: bool
-
-
 class TokenConstraint:
     """The tokens that keep a text in the form of a grammar. A row of a batch has a state, which is a number.
 
@@ -142,13 +126,13 @@ class TokenConstraint:
         self._automaton = ByteAutomaton(writable)
         self._classes_N = self._automaton.classes[self._trie.bytes_N]
         self._completable: dict[int, bool] = {}
-        self._masks: OrderedDict[int, _AllowedTokens] = OrderedDict()
+        # State -> the tokens that are allowed, and whether any of them writes text.
+        self._masks: OrderedDict[int, tuple[Tensor, bool]] = OrderedDict()
         start = self._automaton.start
         if start == DEAD or (self._must_search and not self._can_complete(start)):
             raise _no_text(grammar, self._trie)
 
     def start(self) -> int:
-        """The state of a text that has not begun."""
         return self._automaton.start
 
     def allowed(self, state: int) -> Tensor:
@@ -156,10 +140,9 @@ class TokenConstraint:
 
         The tensor is shared: do not change it.
         """
-        return self._allowed(state).mask_V
+        return self._allowed(state)[0]
 
     def advance(self, state: int, token: int) -> int:
-        """The state after one more token."""
         if token in self.end_tokens and (state == ENDED or self._automaton.accepts(state)):
             return ENDED
         text = self._trie.texts.get(token) if token not in self.end_tokens else None
@@ -174,22 +157,21 @@ class TokenConstraint:
 
     def finished(self, state: int) -> bool:
         """Whether the text is complete and nothing but an end token can follow."""
-        return state == ENDED or (self._automaton.accepts(state) and not self._allowed(state).any_text)
+        return state == ENDED or (self._automaton.accepts(state) and not self._allowed(state)[1])
 
-    def _allowed(self, state: int) -> _AllowedTokens:
+    def _allowed(self, state: int) -> tuple[Tensor, bool]:
         if (known := self._masks.get(state)) is not None:
             self._masks.move_to_end(state)
             return known
         mask_V = np.zeros(self.vocabulary, bool)
         if state != ENDED:
             mask_V[self._trie.tokens] = self._reachable(state)
-        allowed = _AllowedTokens(torch.from_numpy(mask_V), bool(mask_V.any()))
+        self._masks[state] = torch.from_numpy(mask_V), bool(mask_V.any())
         if self.complete(state):
             mask_V[[token for token in self.end_tokens if token < self.vocabulary]] = True
-        self._masks[state] = allowed
         while len(self._masks) * self.vocabulary > CACHE_BYTES and len(self._masks) > 1:
             self._masks.popitem(last=False)
-        return allowed
+        return self._masks[state]
 
     def _reachable(self, state: int) -> np.ndarray:
         """For each token of the trie, whether the text after it can be completed."""

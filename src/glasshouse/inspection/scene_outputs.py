@@ -16,7 +16,7 @@ from random import Random
 
 import torch
 
-from glasshouse.data.sources.scenes import alterations, entailment, parser
+from glasshouse.data.sources.scenes import entailment, parser
 from glasshouse.generation.engine import GenerationEngine
 from glasshouse.generation.sampling import Sampling
 from glasshouse.runs.run import Run
@@ -65,7 +65,7 @@ def collect(
     for source, reference in enumerate(references):
         generator = Random(f"{SEED} {source} {reference}")
         language = LANGUAGES[run.spec.data.source]
-        altered = alterations.altered_captions(reference, language, source % CHANGES, generator)
+        altered = parser.altered_captions(reference, language, source % CHANGES, generator)
         candidates += [(source, kind, text) for kind, text in altered.items()]
     outputs = (_label_output(*candidate, references[candidate[0]]) for candidate in dict.fromkeys(candidates))
     return [output for output in outputs if output]

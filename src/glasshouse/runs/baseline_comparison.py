@@ -1,8 +1,8 @@
 """Puts a finished run beside its baselines and stores the result in the run folder. Never ends a run."""
 
 from glasshouse.baselines import baseline_cache, baseline_results
+from glasshouse.baselines.baseline_cache import TASKS
 from glasshouse.baselines.baseline_results import BaselineResults
-from glasshouse.baselines.task_baselines import TASKS
 from glasshouse.data import prepared_data
 from glasshouse.records import item_values
 from glasshouse.records.progress_bar import bar, say

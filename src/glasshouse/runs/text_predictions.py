@@ -16,6 +16,7 @@ from glasshouse.data.tables import reading
 from glasshouse.data.tables.class_labels import LABEL_SEPARATOR
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.reading import Pair
+from glasshouse.data.tables.table import TableFormat
 from glasshouse.formatting import MISSING
 from glasshouse.records.progress_bar import say
 from glasshouse.runs.run import Run
@@ -37,8 +38,8 @@ class TextFile:
         name = second_field or data.second or "second"
         second = ColumnRequest(name, "second", setting="second_field", is_named=bool(second_field))
         self.path, self.paired = path, run.reads_pairs or (second_field is not None and run.joins_pairs)
-        raised = ReadLimits.of((*data.limits, *limits))
-        self._pairs, self.remarks = reading.read_texts(path, text, second if self.paired else None, raised)
+        form = TableFormat(limits=ReadLimits.of((*data.limits, *limits)))
+        self._pairs, self.remarks = reading.read_texts(path, text, second if self.paired else None, form)
         self.count = sum(1 for _ in self._pairs())
         if not self.count:
             raise DataError(f"{path} is empty; choose a file that contains text")

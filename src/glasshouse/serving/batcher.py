@@ -237,7 +237,9 @@ class Batcher:
             for prompt in job.prompts:
                 for choice in range(job.choices):
                     # A text depends on the prompt, the options, the seed and the number of the choice, on nothing else.
-                    row = self._engine.add(prompt, job.sampling, choice, job.alternatives, job.bias, job.constraint)
+                    [row] = self._engine.add_all(
+                        [prompt], job.sampling, [choice], job.alternatives, job.bias, job.constraint
+                    )
                     self._choices[row] = _Choice(job, next(numbers), self.run.tokenizer)
                     if row.finished:  # the constraint allows the empty text only
                         self._leave(row, Piece(self._choices[row].number, "", (), "end"))

@@ -15,7 +15,7 @@ def check(spec: Spec) -> None:
     data, model, training = spec.data, spec.model, spec.training
     if data.source and data.files:
         raise SpecError("and data.files are both set; set only one", "data.source", data.source)
-    if data.megabytes and not (data.source and getattr(catalogue.find("source", data.source), "has_size_limit", False)):
+    if data.megabytes and not (data.source and "megabytes" in catalogue.find("source", data.source).spec_fields):
         raise SpecError(
             f"has no effect on data.{('source' if data.source else 'files')}={data.source or ','.join(data.files)}; "
             "remove it, or choose data.source=installed-python",

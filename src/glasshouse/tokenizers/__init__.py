@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from glasshouse.records import kept_json
+from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 
 __all__ = ["Tokenizer", "load"]
 
+# The pre-tokenizer in a file of type WordLevel -> the name of our tokenizer.
+WORD_LEVEL: Final = {"Whitespace": "words", "Sequence": "treebank-words", "Split": "characters"}
 # The most tokens of a vocabulary, as of `data.vocabulary`.
 MOST_TOKENS: Final = 10_000_000
 SUPPORTED: Final = (
@@ -73,26 +76,16 @@ def _load_external(contents: dict[str, Any], reason: str) -> Tokenizer:
 
 def _tokenizer_class(contents: dict[str, Any]) -> type[Tokenizer]:
     """The class that reads these contents. It is imported on first use."""
-    model = contents["model"].get("type")
-    if model is None and "merges" in contents["model"]:
-        model = "BPE"  # Old files do not state the type.
+    # Old files do not state the type.
+    model = contents["model"].get("type") or ("BPE" if "merges" in contents["model"] else None)
+    pre_tokenizer = (contents.get("pre_tokenizer") or {}).get("type")
     if model == "BPE":
-        from glasshouse.tokenizers.byte_pair import BytePair
-
-        return BytePair
-    if model == "WordLevel":
-        pre_tokenizer = (contents.get("pre_tokenizer") or {}).get("type")
-        if pre_tokenizer == "Whitespace":
-            from glasshouse.tokenizers.words import Words
-
-            return Words
-        if pre_tokenizer == "Sequence":
-            from glasshouse.tokenizers.treebank_words import TreebankWords
-
-            return TreebankWords
-        if pre_tokenizer == "Split":
-            from glasshouse.tokenizers.characters import Characters
-
-            return Characters
+        name = "byte-pair"
+    elif model != "WordLevel":
+        raise UnsupportedTokenizer(f"model type {model!r} is not supported")
+    elif pre_tokenizer in WORD_LEVEL:
+        name = WORD_LEVEL[pre_tokenizer]
+    else:
         raise UnsupportedTokenizer(f"pre_tokenizer {pre_tokenizer!r} with model type 'WordLevel' is not supported")
-    raise UnsupportedTokenizer(f"model type {model!r} is not supported")
+    found: type[Tokenizer] = catalogue.find("tokenizer", name)
+    return found

@@ -48,8 +48,6 @@ class Tokenizer(ABC):
     """A vocabulary, which maps text to ids and ids to text. It is immutable, and threads may share it."""
 
     name: ClassVar[str]
-    lossless: bool
-    """Whether `decode(encode(text)) == text` for every text."""
     required_specials: ClassVar[tuple[str, ...]] = (END_OF_TEXT,)
     fewest_ordinary: ClassVar[int] = 1
     """The number of tokens that a trained vocabulary has at least, besides the special ones."""
@@ -58,8 +56,7 @@ class Tokenizer(ABC):
         """`tokens` holds the bytes of each id, special tokens included; None for an id that is not in use."""
         self._tokens = list(tokens)
         self.specials: dict[str, int] = dict(specials)
-        longest_first = sorted(self.specials, key=len, reverse=True)
-        self._special_pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._special_pattern = special_pattern(self.specials)
         self._has_unused_ids = None in self._tokens
 
     @property
@@ -74,7 +71,6 @@ class Tokenizer(ABC):
 
     @property
     def mask(self) -> int | None:
-        """The id of the mask token, or None."""
         return next((self.specials[name] for name in MASK_NAMES if name in self.specials), None)
 
     @property
@@ -106,10 +102,7 @@ class Tokenizer(ABC):
         A special token in the text becomes its id. If several match at the same position, the longest is used. With
         `specials=False`, special tokens are encoded as ordinary text, so a document cannot inject them.
         """
-        for special in self.specials if specials else ():
-            if special in text:
-                break
-        else:
+        if not (specials and any(special in text for special in self.specials)):
             return self._encode_ordinary(text)
         parts, start = [], 0
         for match in self._special_pattern.finditer(text):
@@ -206,6 +199,11 @@ class Tokenizer(ABC):
         if self._has_unused_ids and None in result:
             raise GlasshouseError(f"the id {listed[result.index(None)]} has no token in this vocabulary; use another id")
         return result  # type: ignore[return-value]
+
+
+def special_pattern(specials: Iterable[str]) -> re.Pattern[str]:
+    """A regular expression for any of these tokens. If several match at the same position, the longest does."""
+    return re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))) or r"(?!)")
 
 
 def encode_unicode(text: str, encoding: str) -> bytes:

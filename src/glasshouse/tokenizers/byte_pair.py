@@ -79,22 +79,15 @@ class BytePair(Tokenizer):
         for id, token in enumerate(self._tokens):
             if token is not None and len(token) == 1 and id not in special_ids:
                 self._byte_ids[token[0]] = id
-        # The vocabulary of an imported file may not contain every byte. Encoding drops the bytes that it lacks.
-        self.lossless = bool((self._byte_ids >= 0).all())
         self._plain_bytes_left = PLAIN_BYTES
         self._plain_pieces: dict[str, list[int]] = {}
         self._thread_local = threading.local()
+        self._merge_table: np.ndarray | None = None
 
     @cached_property
     def _ranks(self) -> dict[tuple[int, int], tuple[int, int]]:
         """The rank and the merged id of each pair."""
         return {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(self.merges)}
-
-    @cached_property
-    def _merge_table(self) -> np.ndarray:
-        from glasshouse.tokenizers.byte_pair_merging import build_merge_table
-
-        return build_merge_table(self.merges)
 
     @property
     def _encoder(self) -> "PieceEncoder":
@@ -103,8 +96,11 @@ class BytePair(Tokenizer):
             return self._thread_local.encoder
         except AttributeError:
             from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
+            from glasshouse.tokenizers.byte_pair_merging import build_merge_table
 
             self._plain_bytes_left = 0
+            if self._merge_table is None:
+                self._merge_table = build_merge_table(self.merges)
             self._thread_local.encoder = PieceEncoder(self._byte_ids, self._merge_table, self.pattern)
             return self._thread_local.encoder
 

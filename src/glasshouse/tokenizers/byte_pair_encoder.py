@@ -45,7 +45,6 @@ _THIRTY_TWO = np.uint64(32)
 
 @kernel_only
 def array_at(state, entry, dtype):
-    """The array of an entry of the state."""
     return carray(pointer(state[2 * entry]), (state[2 * entry + 1],), dtype)
 
 
@@ -146,27 +145,21 @@ class PieceEncoder:
         self._reset_table(MIN_SLOTS)
 
     def encode(self, text: bytes) -> np.ndarray:
-        """The ids of a text in UTF-8."""
-        if len(text) <= SMALL_TEXT_BYTES:
-            count = encode_text(text, self._state, 0)
-            if count < 0:
-                count = self._encode_from(text, ~count)
-            return self._ids[:count].copy()
-        # A byte gives at most one id. The extra entry is needed because ids are written in pairs.
-        ids = np.empty(len(text) + 1, np.int32)
-        self._set_array(IDS, ids)
-        try:
-            count = self._encode_from(text, 0)
-        finally:
-            self._set_array(IDS, self._ids)
-        ids.resize(count, refcheck=False)
-        return ids
+        if len(text) > SMALL_TEXT_BYTES:
+            return self.encode_batch([text])[0]
+        start = 0
+        while (count := encode_text(text, self._state, start)) < 0:
+            start = ~count
+            self._make_room(text, start, len(text))
+        self._state[IDS_WRITTEN] = 0
+        return self._ids[:count].copy()
 
     def encode_batch(self, texts: Sequence[bytes]) -> list[np.ndarray]:
         """The ids of each text. All texts are encoded in one call, since for short texts the call takes most of the time."""
         joined = b"".join(texts)
         stops = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
         counts = np.zeros(len(texts), np.int64)
+        # A byte gives at most one id. The extra entry is needed because ids are written in pairs.
         ids = np.empty(len(joined) + 1, np.int32)
         self._set_array(IDS, ids)
         try:
@@ -181,14 +174,6 @@ class PieceEncoder:
         ids.resize(count, refcheck=False)
         ends = counts.tolist()
         return [ids[first:last] for first, last in zip([0, *ends], ends, strict=False)]
-
-    def _encode_from(self, text: bytes, start: int) -> int:
-        """Encode from `start` to the end, making room as often as necessary. Returns the number of ids."""
-        while (count := encode_text(text, self._state, start)) < 0:
-            start = ~count
-            self._make_room(text, start, len(text))
-        self._state[IDS_WRITTEN] = 0
-        return count
 
     def _make_room(self, text: bytes, start: int, stop: int) -> None:
         """Make room for the piece at `start`: more working memory if it is long, or else a larger or an emptied table."""

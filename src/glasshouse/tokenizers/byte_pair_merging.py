@@ -5,6 +5,7 @@ once, merge the leftmost occurrence. For a short piece, each step scans all pair
 quadratic time (a megabyte of one letter is one piece), so a heap holds the candidates.
 """
 
+import heapq
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,8 +16,8 @@ from glasshouse.compilation import kernel, kernel_only
 SCAN_LIMIT: Final = 48
 """The longest piece, in bytes, for which scanning all pairs is cheaper than maintaining a heap."""
 
-WORK_WORDS: Final = 8
-"""64-bit words of working memory for each byte of a long piece: four in arrays, and at most three in the heap."""
+WORK_WORDS: Final = 4
+"""64-bit words of working memory for each byte of a long piece."""
 
 _NO_MERGE = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LOW_32_BITS = np.uint64(0xFFFFFFFF)
@@ -93,49 +94,16 @@ def merge_short(work, count, table):
     return count
 
 
-@kernel_only
-def heap_push(heap, bottom, size, entry):
-    """Add an entry to the binary min-heap of `size` entries that starts at index `bottom`."""
-    child = size
-    while child > 0:
-        parent = (child - 1) >> 1
-        if heap[bottom + parent] <= entry:
-            break
-        heap[bottom + child] = heap[bottom + parent]
-        child = parent
-    heap[bottom + child] = entry
-
-
-@kernel_only
-def heap_pop(heap, bottom, size):
-    """Remove and return the smallest entry of the min-heap of `size` entries that starts at index `bottom`."""
-    smallest, entry = heap[bottom], heap[bottom + size - 1]
-    size -= 1
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[bottom + child + 1] < heap[bottom + child]:
-            child += 1
-        if heap[bottom + child] >= entry:
-            break
-        heap[bottom + parent] = heap[bottom + child]
-        parent = child
-    heap[bottom + parent] = entry
-    return smallest
-
-
 @kernel
 def merge_long(work, count, table):
     """Merge the `count` ids at the front of `work`, with a heap of `rank << 32 | position`. Returns the number of ids left.
 
-    `work` holds four arrays of `count` words, then the heap. The arrays are the ids, the merge of each id with its right
-    neighbour, the position of the previous id, and the position of the next id: a doubly linked list. A heap entry is
-    skipped if the merge at its position has changed in the meantime.
+    `work` holds four arrays of `count` words: the ids, the merge of each id with its right neighbour, the position of the
+    previous id, and the position of the next id: a doubly linked list. A heap entry is skipped if the merge at its position
+    has changed in the meantime.
     """
-    merge, previous, following, heap = count, 2 * count, 3 * count, 4 * count
-    size = np.int64(0)
+    merge, previous, following = count, 2 * count, 3 * count
+    heap = [_NO_MERGE]  # larger than all entries, so it is the last one
     for here in range(count):
         work[previous + here] = np.uint64(here - 1)  # For the first id, this wraps around to a value above every position.
         work[following + here] = np.uint64(here + 1)
@@ -143,11 +111,9 @@ def merge_long(work, count, table):
         if here + 1 < count:
             work[merge + here] = find_merge(table, work[here], work[here + 1])
             if work[merge + here] != _NO_MERGE:
-                heap_push(work, heap, size, work[merge + here] & ~_LOW_32_BITS | np.uint64(here))
-                size += 1
-    while size > 0:
-        entry = heap_pop(work, heap, size)
-        size -= 1
+                heapq.heappush(heap, work[merge + here] & ~_LOW_32_BITS | np.uint64(here))
+    while len(heap) > 1:
+        entry = heapq.heappop(heap)
         here = np.int64(entry & _LOW_32_BITS)
         if work[merge + here] == _NO_MERGE or work[merge + here] & ~_LOW_32_BITS != entry & ~_LOW_32_BITS:
             continue
@@ -166,8 +132,7 @@ def merge_long(work, count, table):
                 if right < np.uint64(count):
                     work[merge + left] = find_merge(table, work[left], work[np.int64(right)])
                     if work[merge + left] != _NO_MERGE:
-                        heap_push(work, heap, size, work[merge + left] & ~_LOW_32_BITS | neighbour)
-                        size += 1
+                        heapq.heappush(heap, work[merge + left] & ~_LOW_32_BITS | neighbour)
     remaining, here = 0, 0
     while here < count:
         work[remaining] = work[here]

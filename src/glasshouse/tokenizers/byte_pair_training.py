@@ -11,10 +11,13 @@ Memory: for each byte of the distinct pieces, 4 bytes for its token and up to 24
 for each distinct pair.
 """
 
+import heapq
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.typed import List
 
 from glasshouse.compilation import kernel, kernel_only
 
@@ -22,13 +25,13 @@ PAIR_WORDS: Final = 4
 """Words in the slot of a pair: the pair (`left << 32 | right`), its count, its last occurrence, and the last step that
 increased its count. The occurrences of a pair form a linked list: each is a piece and the index of the occurrence before."""
 
-PAIRS, OCCURRENCES, CANDIDATES, TOKENS, MERGES, CHANGED = range(6)
+PAIRS, OCCURRENCES, TOKENS, MERGES = range(4)
 """The entries of `counters`."""
 
 REPORT_EVERY: Final = 1 << 10
 """New tokens between two progress reports."""
 
-_EMPTY, _ROOT = np.int64(-1), np.int64(0)
+_EMPTY = np.int64(-1)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _THIRTY_TWO = np.uint64(32)
 
@@ -43,12 +46,16 @@ class Pieces(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The hash table of pairs, their occurrences, and the pairs whose count has increased in this step."""
+    """The hash table of pairs, their occurrences, and the pairs whose count has increased in this step.
+
+    `candidates` is a heap of (-count, pair): the most frequent pair comes first, and of several the smallest.
+    """
 
     slots: np.ndarray
     occurrences: np.ndarray
-    changed: np.ndarray
+    changed: Any
     counters: np.ndarray
+    candidates: Any
 
 
 class Spellings(NamedTuple):
@@ -86,35 +93,7 @@ def count_pair(pairs, pair, frequency, piece):
         counters[OCCURRENCES] += 1
     if slots[slot + 3] != counters[MERGES]:
         slots[slot + 3] = counters[MERGES]
-        pairs.changed[counters[CHANGED]] = pair
-        counters[CHANGED] += 1
-
-
-@kernel_only
-def heap_place(heap, hole, size, count, pair):
-    """Put a candidate (count, pair) at the index `hole` of the max-heap, then sift it up or down to its place.
-
-    A higher count comes first; ties go to the smaller pair.
-    """
-    while hole > 0:
-        parent = (hole - 1) >> 1
-        if heap[2 * parent] > count or (heap[2 * parent] == count and heap[2 * parent + 1] < pair):
-            break
-        heap[2 * hole], heap[2 * hole + 1] = heap[2 * parent], heap[2 * parent + 1]
-        hole = parent
-    while True:
-        child = 2 * hole + 1
-        if child >= size:
-            break
-        best, other = heap[2 * child], heap[2 * child + 2] if child + 1 < size else _EMPTY
-        if other > best or (other == best and heap[2 * child + 3] < heap[2 * child + 1]):
-            child += 1
-            best = other
-        if best < count or (best == count and heap[2 * child + 1] > pair):
-            break
-        heap[2 * hole], heap[2 * hole + 1] = best, heap[2 * child + 1]
-        hole = child
-    heap[2 * hole], heap[2 * hole + 1] = count, pair
+        pairs.changed.append(pair)
 
 
 @kernel_only
@@ -163,15 +142,13 @@ def count_pairs(pieces, pairs, piece):
 
 
 @kernel
-def push_changed_pairs(pairs, heap):
-    """Add all changed pairs with a positive count to the heap of candidates."""
-    counters = pairs.counters
-    for index in range(counters[CHANGED]):
-        count = pairs.slots[find_pair_slot(pairs.slots, pairs.changed[index]) + 1]
+def push_changed_pairs(pairs):
+    """Add all changed pairs with a positive count to the candidates."""
+    for pair in pairs.changed:
+        count = pairs.slots[find_pair_slot(pairs.slots, pair) + 1]
         if count > 0:
-            counters[CANDIDATES] += 1
-            heap_place(heap, counters[CANDIDATES] - 1, counters[CANDIDATES], count, pairs.changed[index])
-    counters[CHANGED] = 0
+            heapq.heappush(pairs.candidates, (-count, pair))
+    pairs.changed.clear()
 
 
 @kernel_only
@@ -202,33 +179,28 @@ def merge_in_piece(pieces, piece, pairs, pair, token):
 
 
 @kernel
-def learn_merge_steps(pieces, pairs, heap, spellings, merges, max_tokens):
+def learn_merge_steps(pieces, pairs, spellings, merges, max_tokens):
     """Merge until there are `max_tokens` tokens, no candidate is left, or the arrays may be too small for another step."""
-    slots, counters = pairs.slots, pairs.counters
-    while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
+    slots, counters, candidates = pairs.slots, pairs.counters, pairs.candidates
+    while counters[TOKENS] < max_tokens and len(candidates) > 0:
         # All new pairs of a step contain its new token, as the left or as the right token.
         new_pairs = 2 * counters[TOKENS] + 2
-        if (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(slots) or counters[MERGES] * 3 >= len(merges):
-            break
-        if (counters[CANDIDATES] + new_pairs) * 2 > len(heap):
+        if (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(slots):
             break
         if spellings.ends[counters[TOKENS] - 1] * 3 > len(spellings.bytes):
             break
-        pair = heap[1]
+        negative_count, pair = candidates[0]
         slot = find_pair_slot(slots, pair)
         count = slots[slot + 1]
-        if count > 0 and count != heap[0]:  # Other merges have consumed occurrences since the pair was pushed.
-            heap_place(heap, _ROOT, counters[CANDIDATES], count, pair)
+        if count > 0 and count != -negative_count:  # Other merges have consumed occurrences since the pair was pushed.
+            heapq.heapreplace(candidates, (-count, pair))
             continue
-        counters[CANDIDATES] -= 1
-        last = counters[CANDIDATES]
-        heap_place(heap, _ROOT, last, heap[2 * last], heap[2 * last + 1])
+        heapq.heappop(candidates)
         if count <= 0:
             continue
         left, right = pair >> 32, pair & 0xFFFFFFFF
         token = spell_token(left, right, spellings, counters)
-        step = counters[MERGES]
-        merges[3 * step], merges[3 * step + 1], merges[3 * step + 2] = left, right, token
+        merges.append((left, right, token))
         occurrence = slots[slot + 2]
         slots[slot + 2] = _EMPTY
         while occurrence != _EMPTY:
@@ -236,8 +208,8 @@ def learn_merge_steps(pieces, pairs, heap, spellings, merges, max_tokens):
             occurrence = np.int64(pairs.occurrences[2 * occurrence + 1])
             merge_in_piece(pieces, piece, pairs, pair, token)
         slots[slot + 1] = 0
-        push_changed_pairs(pairs, heap)
-        counters[MERGES] = step + 1
+        push_changed_pairs(pairs)
+        counters[MERGES] += 1
 
 
 @kernel
@@ -268,41 +240,38 @@ def learn_merges(
     symbols = token_of_byte[np.frombuffer(pieces, np.uint8)]
     lengths = np.diff(piece_ends, prepend=0)
     counted = Pieces(symbols, piece_ends - lengths, lengths, frequencies)
-    counters = np.zeros(6, np.int64)
+    counters = np.zeros(4, np.int64)
     counters[MERGES] = -2  # Differs from `_EMPTY` and from all later steps, so that the first counts are changes too.
     pairs = Pairs(
         np.full(PAIR_WORDS << 14, _EMPTY, np.int64),
         # A piece of n bytes starts with n - 1 occurrences, and each of its at most n - 1 merges adds two.
         np.empty(2 * 3 * max(1, len(symbols)), np.int32),
-        np.empty(max(1 << 16, 2 * max_tokens + 2), np.int64),
+        List.empty_list(types.int64),
         counters,
+        List.empty_list(types.UniTuple(types.int64, 2)),
     )
     piece = 0
     while (piece := count_pairs(counted, pairs, piece)) < len(frequencies):
         pairs = _doubled(pairs)
-        pairs = pairs._replace(changed=np.resize(pairs.changed, max(len(pairs.changed), len(pairs.slots) // PAIR_WORDS)))
-    heap = np.empty(4 * counters[CHANGED] + 2, np.int64)
-    push_changed_pairs(pairs, heap)
+    push_changed_pairs(pairs)
     counters[TOKENS], counters[MERGES] = 256, 0
     spellings = Spellings(
         np.resize(alphabet.astype(np.uint8), 1 << 16),
         np.concatenate((np.arange(1, 257), np.zeros(max_tokens, np.int64))),
         np.full(1 << (2 * max_tokens + 1).bit_length(), _EMPTY, np.int32),
     )
-    merges = np.empty(3 * max_tokens, np.int64)
-    while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
+    merges = List.empty_list(types.UniTuple(types.int64, 3))
+    while counters[TOKENS] < max_tokens and pairs.candidates:
         stop = min(max_tokens, int(counters[TOKENS]) + REPORT_EVERY)
-        learn_merge_steps(counted, pairs, heap, spellings, merges, stop)
+        learn_merge_steps(counted, pairs, spellings, merges, stop)
         report(int(counters[TOKENS]))
         new_pairs = 2 * int(counters[TOKENS] + REPORT_EVERY)
         while (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs.slots):
             pairs = _doubled(pairs)
-        heap = _with_room(heap, 2 * int(counters[CANDIDATES] + new_pairs))
-        needed_bytes = 3 * int(spellings.ends[counters[TOKENS] - 1])
-        spellings = spellings._replace(bytes=_with_room(spellings.bytes, needed_bytes))
-        merges = _with_room(merges, 3 * int(counters[MERGES] + 1))
+        if (needed := 3 * int(spellings.ends[counters[TOKENS] - 1])) > len(spellings.bytes):
+            spellings = spellings._replace(bytes=np.resize(spellings.bytes, 2 * needed))
     learned: dict[tuple[int, int], int] = {}
-    for left, right, token in merges[: 3 * counters[MERGES]].reshape(-1, 3).tolist():
+    for left, right, token in merges:
         # A pair can be merged again after one of its tokens has been spelled by other merges. Its last rank counts.
         learned.pop((left, right), None)
         learned[left, right] = token
@@ -310,12 +279,6 @@ def learn_merges(
 
 
 def _doubled(pairs: Pairs) -> Pairs:
-    """The same pairs in a table of twice the size."""
     slots = np.full(2 * len(pairs.slots), _EMPTY, np.int64)
     rehash_pairs(pairs.slots, slots)
     return pairs._replace(slots=slots)
-
-
-def _with_room(array: np.ndarray, needed: int) -> np.ndarray:
-    """The array itself, or a longer copy if it has fewer than `needed` entries."""
-    return array if needed <= len(array) else np.concatenate((array, np.empty(2 * needed - len(array), array.dtype)))

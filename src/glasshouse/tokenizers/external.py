@@ -23,9 +23,6 @@ END_TOKENS: Final = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "
 _PROBE_TEXTS: Final = ("a", "the", "A", "1", ".", "é", "中")
 _BYTE_TOKEN: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
-TokenDecoder = Callable[[str], bytes]
-"""Maps a token as written in the file to the bytes that it adds to a text."""
-
 
 @final
 class ExternalTokenizer(Tokenizer):
@@ -39,7 +36,6 @@ class ExternalTokenizer(Tokenizer):
     """
 
     name: ClassVar[str] = "foreign"
-    lossless: bool = False
 
     def __init__(self, contents: Mapping[str, Any]) -> None:
         self._contents = dict(contents)
@@ -131,7 +127,6 @@ class ExternalTokenizer(Tokenizer):
         return tokenizer
 
     def _build_tokenizer(self) -> Any:
-        """The tokenizer object of the package."""
         try:
             import tokenizers
         except ImportError:
@@ -162,8 +157,11 @@ def _call(purpose: str, function: Callable[..., Any], *arguments: Any, **options
         ) from None
 
 
-def _token_decoder(decoder: Mapping[str, Any] | None, model: Mapping[str, Any]) -> TokenDecoder:
-    """A function that decodes one token as the file's decoder does, except for rules that depend on neighbouring tokens."""
+def _token_decoder(decoder: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Callable[[str], bytes]:
+    """From a token as written in the file to the bytes that it adds to a text.
+
+    It decodes as the file's decoder does, except for rules that depend on neighbouring tokens.
+    """
     steps = _decoder_steps(decoder)
     suffix = model.get("end_of_word_suffix") or ""
 

@@ -9,7 +9,6 @@ Memory: one block for each thread, at most `MAX_PIECES` distinct pieces (about 1
 too rare to become tokens, unless the text is so varied that nothing in it repeats.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
@@ -17,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from glasshouse.compilation import kernel, kernel_only
-from glasshouse.tokenizers.base import encode_unicode
+from glasshouse.tokenizers.base import encode_unicode, special_pattern
 from glasshouse.tokenizers.piece_table import (
     INLINE_BYTES,
     SLOT_WORDS,
@@ -107,7 +106,6 @@ class PieceCounts:
         return int(self.state[USED])
 
     def add_text(self, text: str) -> None:
-        """Count the pieces of a text."""
         data = encode_unicode(text, "utf-8")
         classes, is_gpt4 = character_classes(), self.pattern == "gpt-4"
         start = 0
@@ -166,8 +164,7 @@ def count_stream(
 
     Special tokens end a piece and are not counted. `report` receives the number of characters counted so far.
     """
-    separator = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))) or r"(?!)")
-    threads = max(1, threads)
+    separator = special_pattern(specials)
     total, tables = PieceCounts(pattern), [PieceCounts(pattern) for _ in range(threads)]
     pending: list[Future[None] | None] = [None] * threads
     characters = 0

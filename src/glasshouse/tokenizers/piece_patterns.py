@@ -20,7 +20,6 @@ ASCII: Final = 0x80
 
 
 def split(text: str, pattern: str) -> list[str]:
-    """The pieces of a text."""
     return _expression(pattern, ASCII if text.isascii() else CODE_POINTS).findall(text)
 
 

@@ -96,7 +96,6 @@ def build_contents(specials: Mapping[str, int], model: Mapping[str, Any], **part
 
 
 def to_letters(token: bytes) -> str:
-    """The letters that stand for the bytes of a token."""
     return "".join(map(_LETTER_OF_BYTE.__getitem__, token))
 
 

@@ -1,4 +1,4 @@
-"""Tokenizers with a list of whole texts as tokens, chosen by their frequency: the base class, and the word tokenizer.
+"""Tokenizers with a list of whole texts as tokens, chosen by their frequency: the base class, words and characters.
 
 Knows nothing of bytes or subwords.
 """
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
-from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Tokenizer, TokenizerTraining, encode_unicode
+from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Tokenizer, TokenizerTraining, encode_unicode, special_pattern
 from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 from glasshouse.tokenizers.tokenizer_json import (
     UnsupportedTokenizer,
@@ -21,8 +21,9 @@ from glasshouse.tokenizers.tokenizer_json import (
     check_parts,
     check_settings,
     read_special_tokens,
+    split_by,
 )
-from glasshouse.tokenizers.unicode_classes import WHITESPACE, WORD, members
+from glasshouse.tokenizers.unicode_classes import CODE_POINTS, WHITESPACE, WORD, members
 
 MAX_COUNTED_WORDS: Final = 1 << 23
 """If counting finds more distinct words than this, the rarest are dropped until half of this number is left."""
@@ -36,7 +37,6 @@ class WordLevel(Tokenizer):
     training, since a text may have fewer words.
     """
 
-    lossless: bool = False
     required_specials: ClassVar[tuple[str, ...]] = (UNKNOWN, END_OF_TEXT)
     space: ClassVar[str] = " "
     """What decoding puts between two tokens."""
@@ -81,7 +81,7 @@ class WordLevel(Tokenizer):
     @classmethod
     def _learn(cls, chunks: Iterable[str], training: TokenizerTraining) -> Self:
         vocabulary, specials, _, _, report = training
-        special = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))))
+        special = special_pattern(specials)
         counts: Counter[str] = Counter()
         for block in split_into_blocks(chunks, specials):
             counts.update(cls.count(special.sub(cls.separator, block)))
@@ -136,3 +136,37 @@ class Words(WordLevel):
     @staticmethod
     def split(text: str) -> list[str]:
         return word_pattern().findall(text)
+
+
+def code_points(text: str) -> np.ndarray:
+    return np.frombuffer(encode_unicode(text, "utf-32-le"), np.uint32)
+
+
+@final
+class Characters(WordLevel):
+    """A token is one code point. Characters outside the vocabulary become `<unk>`, so decoding may not restore the text."""
+
+    name: ClassVar[str] = "characters"
+    space: ClassVar[str] = ""
+    separator: ClassVar[str] = ""
+    pre_tokenizer: ClassVar[Mapping[str, Any]] = split_by(r"[\s\S]")
+    decoder: ClassVar[Mapping[str, Any] | None] = {"type": "Fuse"}
+
+    def __init__(self, texts: Sequence[str], specials: Mapping[str, int], unknown: str = UNKNOWN) -> None:
+        super().__init__(texts, specials, unknown)
+        self._id_of_code_point = np.full(CODE_POINTS, self._unknown, np.int32)
+        for text, id in self._ids.items():
+            if len(text) == 1:
+                self._id_of_code_point[ord(text)] = id
+
+    @staticmethod
+    def split(text: str) -> list[str]:
+        return list(text)
+
+    @classmethod
+    def count(cls, text: str) -> Mapping[str, int]:
+        counts = np.bincount(code_points(text))
+        return {chr(point): int(counts[point]) for point in np.flatnonzero(counts)}
+
+    def _encode_ordinary(self, text: str) -> np.ndarray:
+        return self._id_of_code_point[code_points(text)]

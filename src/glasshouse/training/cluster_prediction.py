@@ -21,7 +21,7 @@ from glasshouse.specs import combinations
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tokenizers.base import UNKNOWN
-from glasshouse.tokenizers.characters import Characters
+from glasshouse.tokenizers.words import Characters
 from glasshouse.training import activation_checkpointing, communication_model, compute_choice, cost_plan, lora
 from glasshouse.training.communication_model import Links, StepTimes, WeightCounts
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters

@@ -67,6 +67,7 @@ def choose_by_run(run: Run, choices: VerbChoices, batch: int = 32) -> list[float
 def choose_by_ngrams(model: NGramModel, choices: VerbChoices) -> list[float]:
     """1 for each place where an n-gram model finds the verb of the text more probable, otherwise 0."""
     verbs, others = (
-        model.last_token_nats(np.column_stack([choices.before, last])) for last in (choices.verbs, choices.others)
+        np.array([model.nats(text)[-1] for text in np.column_stack([choices.before, last])])
+        for last in (choices.verbs, choices.others)
     )
     return (verbs < others).astype(float).tolist()

@@ -10,8 +10,8 @@ from glasshouse.claims import split_scores
 from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import higher, lower
 from glasshouse.data.sources.scenes.captions import english, shortest_wording
-from glasshouse.data.sources.scenes.drawing import draw_scene
 from glasshouse.data.sources.scenes.meaning import Group, Meaning, all_groups
+from glasshouse.data.sources.scenes.pictures import draw_scene
 from glasshouse.inspection import image_retrieval
 from glasshouse.runs.run import Run
 

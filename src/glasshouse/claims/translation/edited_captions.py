@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from glasshouse.data.sources.scenes import alterations, entailment, parser
+from glasshouse.data.sources.scenes import entailment, parser
 from glasshouse.data.sources.scenes.captions import random_english
 from glasshouse.data.sources.scenes.meaning import CATEGORIES, SOME, Meaning, split_of
 
@@ -56,7 +56,7 @@ def make_test(seed: int, references: int) -> CaptionTest:
     texts = [_any_caption(meaning, generator) for meaning in meanings]
     edited: dict[str, dict[int, list[EditedCaption]]] = {wording: {} for wording in WORDINGS}
     for changes in CHANGES:
-        altered = [alterations.altered_captions(text, "english", changes, generator) for text in texts]
+        altered = [parser.altered_captions(text, "english", changes, generator) for text in texts]
         for wording in WORDINGS:
             captions = (captions[wording] for captions in altered)
             edited[wording][changes] = [EditedCaption.of(*pair) for pair in zip(texts, captions, strict=True)]

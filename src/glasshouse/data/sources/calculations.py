@@ -22,8 +22,6 @@ Calculation = tuple[int, str, int]
 
 
 class Calculations(GeneratedSource):
-    """Each document is a question and its answer."""
-
     about = "questions like 'What is 7 divided by 12?' and their answers, as short chats in several wordings"
 
     def documents(self, split: str) -> Iterator[Document]:

@@ -12,11 +12,10 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from random import Random
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from glasshouse.data.documents import Document, GeneratedSource
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import DataSpec
 
 KEYS = ["bear", "crow", "deer", "fox", "goat", "hare", "lion", "wolf"]
 VALUES = ["black", "blue", "brown", "green", "grey", "red", "white", "yellow"]
@@ -32,6 +31,7 @@ class ContextTexts(GeneratedSource):
     """Each document is a text of exactly `data.context` words with a label. All texts are distinct."""
 
     columns: ClassVar[tuple[str, ...]] = ("label",)
+    spec_fields: ClassVar[tuple[str, ...]] = ("context",)
     counts: ClassVar[dict[str, int]]
     shortest: ClassVar[int]
 
@@ -40,10 +40,6 @@ class ContextTexts(GeneratedSource):
             problem = f"is too short for the texts of this data set; choose {self.shortest} or more"
             raise DataError(problem, "data.context", context)
         self.context = context
-
-    @classmethod
-    def from_spec(cls, data: DataSpec) -> Self:
-        return cls(data.context)
 
     @abstractmethod
     def random_texts(self, generator: Random) -> list[Document]:

@@ -22,8 +22,6 @@ _LINE_END = 40
 
 @dataclass(frozen=True)
 class DataSet:
-    """An entry of the list of data sets."""
-
     name: str
     about: str
     origin: str
@@ -35,12 +33,12 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Split:
-    """The size of a split and an excerpt of its text."""
+    """A split: its rows or documents, the bytes of its text, and an excerpt of it."""
 
     name: str
     documents: int
     bytes: int
-    excerpt: str
+    excerpt: str = ""
 
 
 def all_data_sets() -> list[DataSet]:

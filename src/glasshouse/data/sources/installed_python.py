@@ -23,7 +23,6 @@ from typing import ClassVar
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.formatting import size
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import DataSpec
 
 # Smaller files hold no code to speak of, and larger ones are tables.
 FILE_BYTES = range(64, 1_000_001)
@@ -35,8 +34,6 @@ PERMISSIVE = frozenset(
         *("HPND", "ISC", "MIT", "MIT-0", "MIT-CMU", "X11", "CNRI-Python", "PSF-2.0", "Python-2.0", "Python-2.0.1"),
     }
 )
-# Exceptions that only widen what a licence allows.
-EXCEPTIONS = frozenset({"LLVM-exception"})
 # Words of free text that name a permissive licence, and words that rule one out.
 _PERMISSIVE_WORDS = re.compile(
     r"\b(0?BSD|MIT|Apache|ISC|ISCL|PSF|Python Software Foundation|Unlicense|zlib|CC0|HPND)\b", re.I
@@ -44,9 +41,6 @@ _PERMISSIVE_WORDS = re.compile(
 _OTHER_WORDS = re.compile(
     r"\b([AL]?GPL\w*|GNU|MPL|Mozilla|EPL|EUPL|CDDL|SSPL|Eclipse|Proprietary|Commercial|Non-?Commercial|BUSL)\b", re.I
 )
-_CLASSIFIER = "License :: "
-# A longer licence field is the text of a licence, whose first line names it at best.
-_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,7 @@ class InstalledPython(Source):
     origin = "the packages that are installed beside Glasshouse"
     licence = "those of the packages: `glasshouse data show installed-python`"
     availability: ClassVar[str] = "made of the installed packages"
-    has_size_limit: ClassVar[bool] = True
+    spec_fields: ClassVar[tuple[str, ...]] = ("validation", "test", "megabytes")
 
     def __init__(
         self, validation: float = 0.05, test: float = 0.05, megabytes: float = 0.0, folders: Iterable[str] | None = None
@@ -114,10 +108,6 @@ class InstalledPython(Source):
         self.shares = {"validation": validation, "test": test}
         self.limit = megabytes * MEGABYTE
         self._folders = None if folders is None else list(folders)
-
-    @classmethod
-    def from_spec(cls, data: DataSpec) -> "InstalledPython":
-        return cls(data.validation, data.test, data.megabytes)
 
     def documents(self, split: str) -> Iterator[Document]:
         for package in self.packages[split]:
@@ -230,12 +220,13 @@ def licence_of(metadata: Message) -> str:
     """The licence that a package states: an SPDX expression, the names in its classifiers, or a line of free text."""
     if expression := metadata.get("License-Expression"):
         return str(expression).strip()
-    classifiers = [str(one) for one in metadata.get_all("Classifier") or () if str(one).startswith(_CLASSIFIER)]
+    classifiers = [str(one) for one in metadata.get_all("Classifier") or () if str(one).startswith("License :: ")]
     names = [one.rpartition(" :: ")[2] for one in classifiers if one != "License :: OSI Approved"]
     if names:
         return ", ".join(names)
+    # A longer field is the text of a licence, whose first line names it at best.
     first_line = str(metadata.get("License") or "").strip().partition("\n")[0].strip()
-    return first_line[:_LONGEST_NAME] if first_line.upper() != "UNKNOWN" else ""
+    return first_line[:100] if first_line.upper() != "UNKNOWN" else ""
 
 
 def is_permissive(licence: str) -> bool:
@@ -249,6 +240,6 @@ def is_permissive(licence: str) -> bool:
 
 
 def _all_permissive(licences: Sequence[str]) -> bool:
-    """Whether every one of several SPDX identifiers, with or without an exception, is permissive."""
+    """Whether every one of several SPDX identifiers is permissive. The exception of LLVM only widens what is allowed."""
     named = [one.strip().partition(" WITH ") for one in licences if one.strip()]
-    return bool(named) and all(name in PERMISSIVE and (not also or also in EXCEPTIONS) for name, _, also in named)
+    return bool(named) and all(name in PERMISSIVE and also in ("", "LLVM-exception") for name, _, also in named)

@@ -21,8 +21,8 @@ KINDS = {
 LABELS = ("first", "last", "here", "there", "high", "low", "up", "down")
 TEMPLATE = "{text} {label} "
 COUNTS = {"train": 16000, "validation": 200, "test": 200}
-# Shares of the assignments of labels to kinds that are held out.
-HELD_OUT = {"validation": 0.1, "test": 0.1}
+# The share of the assignments of labels to kinds in each held-out split.
+HELD_OUT = 0.1
 SEEDS = {"train": 0, "validation": 1, "test": 2}
 
 Assignment = tuple[str, ...]  # the label of each kind, in the order of KINDS
@@ -33,9 +33,9 @@ def assignments(split: str) -> list[Assignment]:
     """The assignments of different labels to the kinds that occur in a split, and in no other."""
     everything = list(itertools.permutations(LABELS, len(KINDS)))
     random.Random(3).shuffle(everything)
-    sizes = {name: round(share * len(everything)) for name, share in HELD_OUT.items()}
-    start = {"validation": 0, "test": sizes["validation"], "train": sum(sizes.values())}[split]
-    return everything[start : start + sizes.get(split, len(everything))]
+    count = round(HELD_OUT * len(everything))
+    held_out = {"validation": everything[:count], "test": everything[count : 2 * count]}
+    return held_out.get(split, everything[2 * count :])
 
 
 def label_words(assignment: Assignment) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from glasshouse.data import text_files
 from glasshouse.data.documents import SPLITS, Document
@@ -26,14 +26,10 @@ def _test_split(speaker: str) -> str:
 
 
 class _HeldOutByShare(PublishedSource):
-    """A source with the setting `data.validation`."""
+    spec_fields: ClassVar[tuple[str, ...]] = ("validation",)
 
     def __init__(self, validation: float = DataSpec.validation) -> None:
         self.validation = validation
-
-    @classmethod
-    def from_spec(cls, data: DataSpec) -> Self:
-        return cls(data.validation)
 
 
 class SpeechSegments(_HeldOutByShare):

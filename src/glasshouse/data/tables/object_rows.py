@@ -17,9 +17,6 @@ from glasshouse.data.tables.table import ITEM_SEPARATOR, SAMPLE_ROWS, DataTable,
 from glasshouse.formatting import with_article
 from glasshouse.specs.errors import DataError
 
-BATCH_ROWS = 4096
-"""Rows of a Parquet or Arrow file in memory at a time."""
-
 
 def cell(value: Any) -> str:
     """A value of a JSON or Arrow file as text: nothing is an empty text, and a list is its items with a separator."""
@@ -172,7 +169,7 @@ def _open(path: Path) -> tuple[Any, Iterator[Any]]:
         magic = file.read(6)
     if magic.startswith(b"PAR1"):
         parquet = pyarrow.parquet.ParquetFile(path)
-        return parquet.schema_arrow, parquet.iter_batches(BATCH_ROWS)
+        return parquet.schema_arrow, parquet.iter_batches(4096)
     mapped = pyarrow.memory_map(str(path))
     if magic == b"ARROW1":
         reader = pyarrow.ipc.open_file(mapped)

@@ -1,12 +1,13 @@
 """Open any file that holds rows as a table. The ending of its name says what it is."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
 from glasshouse.data import text_files
-from glasshouse.data.read_limits import LineTooLong, ReadLimits
+from glasshouse.data.read_limits import LineTooLong
 from glasshouse.data.tables import columns, delimited, object_rows
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row, TableFormat, wrong_line
@@ -130,12 +131,11 @@ def _word_and_tag(path: Path, number: int, cells: list[str], tag_column: str) ->
 
 
 def read_texts(
-    path: Path, field: ColumnRequest, second: ColumnRequest | None, limits: ReadLimits
+    path: Path, field: ColumnRequest, second: ColumnRequest | None, form: TableFormat
 ) -> tuple[Callable[[], Iterator[Pair]], tuple[str, ...]]:
     """Texts without labels: the lines of a text file, or a column of a table.
 
     Gives a function that reads the file anew, and remarks on what was found by the look of it.
-
     With `second`, a row is a pair of texts, and the file must be a table.
     """
     if not is_table(path):
@@ -144,10 +144,10 @@ def read_texts(
             raise DataError(f"{path} has one text a line, but the run reads pairs; {rule}")
         if field.is_named:
             raise DataError(f"{path} has one text a line and no column {field.name!r}; leave it out, or {rule}")
-        return lambda: ((line.rstrip("\r"), "") for line in text_files.read_lines(path, limits=limits)), ()
+        return lambda: ((line.rstrip("\r"), "") for line in text_files.read_lines(path, form.encoding, form.limits)), ()
     requests = [field] if second is None else [field, second]
     names = tuple(request.name for request in requests if not request.name.isdecimal())
-    table = read(path, TableFormat(names=names, limits=limits))
+    table = read(path, replace(form, names=(*form.names, *names)))
     found = columns.find(table, requests)
 
     def pairs() -> Iterator[Pair]:

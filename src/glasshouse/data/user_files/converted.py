@@ -17,7 +17,7 @@ from glasshouse.data import text_files
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.sources.remote_files import cache_folder, writing
 from glasshouse.data.tables import columns, reading
-from glasshouse.data.tables.table import ITEM_SEPARATOR, TableFormat
+from glasshouse.data.tables.table import TableFormat
 from glasshouse.records import atomic_files
 from glasshouse.specs.errors import DataError, Remedy
 from glasshouse.specs.spec import DataSpec
@@ -70,10 +70,8 @@ def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
 
 
 def _rows(path: Path, data: DataSpec) -> tuple[Iterator[str], list[str]]:
-    table = reading.read(path, TableFormat.of(data))
-    found = columns.find(table, [columns.request(data, "text")])
-    texts = (row[found.indices[0]].replace(ITEM_SEPARATOR, " ") for row in table.rows())
-    return (json.dumps({FIELD: text}) + "\n" for text in texts if text), [*table.remarks, *found.remarks]
+    pairs, remarks = reading.read_texts(path, columns.request(data, "text"), None, TableFormat.of(data))
+    return (json.dumps({FIELD: text}) + "\n" for text, _ in pairs() if text), list(remarks)
 
 
 def _document(path: Path, data: DataSpec) -> Iterator[str]:

@@ -36,9 +36,6 @@ RULE = "write a picture's path, a tab and a caption on each line of a .tsv file"
 class UserPictures(Source):
     """Pictures and captions from the user's files. Picture paths are relative to the table that lists them."""
 
-    about = "your own pictures"
-    origin = "this machine"
-    licence = "yours"
     columns: ClassVar[tuple[str, ...]] = ("picture",)
 
     def __init__(self, data: DataSpec) -> None:

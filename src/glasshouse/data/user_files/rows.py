@@ -31,9 +31,6 @@ FEW_ROWS = 10
 class UserRows(Source):
     """Documents from the rows of the user's tables. `wanted` are the columns that the task needs besides the text."""
 
-    about = "your own rows"
-    origin = "this machine"
-    licence = "yours"
     columns: ClassVar[tuple[str, ...]] = ("label", "labels", "value", "tags", "second", "target")
 
     def __init__(self, data: DataSpec, wanted: tuple[str, ...]) -> None:
@@ -79,7 +76,10 @@ class UserRows(Source):
         self._classes: set[str] = set()
         with text_files.naming_all(self._paths, self.data.encoding, self.form.limits):
             rows = {split: self._read(names) for split, names in self.names.by_split()}
-        complete = {split: list(filter(self._is_complete, of_split)) for split, of_split in rows.items()}
+        complete = {
+            split: [row for row in of_split if row.text and all(row.fields[role] for role in self.required[1:])]
+            for split, of_split in rows.items()
+        }
         if not complete["train"]:
             needs = " and ".join(f"a {role}" for role in self.required)
             raise DataError(f"{self._place}: no row has {needs}; check the file and its columns")
@@ -88,7 +88,8 @@ class UserRows(Source):
             self._remarks.append(f"{total - count} of {total} rows have no {' or no '.join(self.required)} and are skipped")
         if "label" in self.wanted and not self.data.insist:
             complete = self._with_checked_labels(complete)
-        self._check_values([row for of_split in complete.values() for row in of_split])
+        if "target" in self.wanted:
+            self._check_targets([row for of_split in complete.values() for row in of_split])
         train = complete["train"]
         labels: dict[str, set[str]] = defaultdict(set)
         for row in train:
@@ -101,9 +102,6 @@ class UserRows(Source):
         documents += [(split, row) for split in SPLITS[1:] for row in complete.get(split, ())]
         self._remark_on_few(documents)
         return documents
-
-    def _is_complete(self, row: Document) -> bool:
-        return bool(row.text) and all(row.fields[role] for role in self.required[1:])
 
     def _read(self, names: Sequence[str]) -> list[Document]:
         rows: list[Document] = []
@@ -207,23 +205,15 @@ class UserRows(Source):
             for split, of_split in rows.items()
         }
 
-    def _check_values(self, rows: Sequence[Document]) -> None:
-        """Refuse targets that look like classes, and tags that do not fit their words."""
-        if "target" in self.wanted and not self.data.insist and len(rows) >= MANY_ROWS:
-            targets = {row.fields["target"] for row in rows}
-            if len(targets) <= FEW_TARGETS:
-                raise DataError(
-                    f"{self._place}: {len(rows)} rows have only {len(targets)} different targets, such as "
-                    f"{min(targets)[:40]!r}, which look like classes",
-                    remedies=["use the recipe classifier", Remedy("data.target", "NAME"), class_labels.INSIST],
-                )
-        for row in rows if "tags" in self.wanted else ():
-            words, tags = len(row.text.split(" ")), len(row.fields["tags"].split(" "))
-            if words != tags:
-                raise DataError(
-                    f"{self._place}: the text {row.text[:40]!r} has {words} words and {tags} tags; there must be a tag for "
-                    "each word"
-                )
+    def _check_targets(self, rows: Sequence[Document]) -> None:
+        """Refuse targets that look like classes."""
+        targets = {row.fields["target"] for row in rows}
+        if not self.data.insist and len(rows) >= MANY_ROWS and len(targets) <= FEW_TARGETS:
+            raise DataError(
+                f"{self._place}: {len(rows)} rows have only {len(targets)} different targets, such as "
+                f"{min(targets)[:40]!r}, which look like classes",
+                remedies=["use the recipe classifier", Remedy("data.target", "NAME"), class_labels.INSIST],
+            )
 
     def _remark_on_few(self, documents: Sequence[tuple[str, Document]]) -> None:
         counts = Counter(split for split, _ in documents)

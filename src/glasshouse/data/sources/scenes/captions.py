@@ -73,7 +73,6 @@ ENGLISH_RELATION_PHRASES = {
 
 
 def english(meaning: Meaning, wording: Wording) -> str:
-    """The English caption of a meaning in one wording."""
     groups = ordered_groups(meaning, wording)
     phrases = [_english_phrase(group, wording.numeral, clause) for group, clause in groups]
     verbs = ["is" if group.count == 1 else "are" for group, _ in groups]
@@ -154,7 +153,6 @@ PRONOUNS = {"m": "der", "f": "die", "n": "das"}
 
 
 def german(meaning: Meaning, wording: Wording) -> str:
-    """The German caption of a meaning in one wording."""
     groups = ordered_groups(meaning, wording)
     cases = {"there": "accusative", "picture": "dative"}
     first = _german_phrase(*groups[0], cases.get(wording.template, "nominative"))
