@@ -8,9 +8,9 @@ import os
 import re
 import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from glasshouse.llms.http_endpoint import HTTPEndpoint
 from glasshouse.llms.language_model import NamedLanguageModel, Reply
@@ -36,19 +36,24 @@ class _Prices:
     tokens: NotNegative
 
 
-@dataclass
-class _ModelTable:
-    """A table of the file. `model` is run:NAME, gguf:FILE or openai:MODEL."""
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """What a table of the file may say of a model. All but `context` is for openai models alone. vocabulary 0: not known."""
 
-    model: str
     context: Count = 0
-    price_per_million: _Prices | None = None
-    # For openai models alone.
     base_url: str = ""
     key_env: str = ""
     requests_per_minute: NotNegative = 0.0
     timeout: Annotated[float, Between(1e-3, 1e9)] = 120.0
     vocabulary: Count = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ModelTable(ModelSettings):
+    """A table of the file. `model` is run:NAME, gguf:FILE or openai:MODEL."""
+
+    model: str
+    price_per_million: _Prices | None = None
 
 
 @dataclass
@@ -57,7 +62,7 @@ class _ModelFile:
 
 
 @dataclass(frozen=True)
-class ModelEntry:
+class ModelEntry(ModelSettings):
     """A model by its name. `price` is that of a token of the prompt and of the answer; None: not known."""
 
     name: str
@@ -65,12 +70,6 @@ class ModelEntry:
     target: str
     folder: Path  # from which a relative path of a GGUF file leads
     price: tuple[float, float] | None = None
-    context: int = 0
-    base_url: str = ""
-    key_env: str = ""
-    requests_per_minute: float = 0.0
-    timeout: float = 120.0
-    vocabulary: int = 0  # 0: not known
 
     @property
     def remote(self) -> bool:
@@ -123,36 +122,34 @@ def read_model_list(file: Path | None = None) -> dict[str, ModelEntry]:
     if file is None and not path.exists():
         return {}
     try:
-        content = toml_text.read(path)
-        as_type(content, _ModelFile)
+        tables = as_type(toml_text.read(path), _ModelFile).models
     except OSError as error:
         raise GlasshouseError(f"{path} cannot be read ({error.strerror}); check --config") from None
     except ValueError as error:  # an unknown field, which may hold a key, is named without its value
         raise GlasshouseError(
             f"{path} is not a TOML list of models: {error}; write each model as a table [models.NAME] with the fields "
-            f"{', '.join(_ModelTable.__annotations__)}; key_env names the environment variable of a key"
+            f"{', '.join(each.name for each in fields(_ModelTable))}; key_env names the environment variable of a key"
         ) from None
-    return {name: _entry(path, name, table) for name, table in content.get("models", {}).items()}
+    return {name: _entry(path, name, table) for name, table in tables.items()}
 
 
-def _entry(path: Path, name: str, given: dict[str, Any]) -> ModelEntry:
-    where, table = f"[models.{name}] of {path}", _ModelTable(**given)
+def _entry(path: Path, name: str, table: _ModelTable) -> ModelEntry:
+    where = f"[models.{name}] of {path}"
     kind, _, target = table.model.partition(":")
     if kind not in KINDS or not target:
         raise GlasshouseError(f"in {where} names no model; write run:NAME, gguf:FILE or openai:MODEL", "model", table.model)
-    remote = [field for field in given if field not in ("model", "context", "price_per_million")]
-    if kind != "openai" and remote:
-        raise GlasshouseError(f"{remote[0]} in {where} does not apply to {kind}:{target}; it is for openai models alone")
+    given = {each.name: vars(table)[each.name] for each in fields(ModelSettings) if vars(table)[each.name] != each.default}
     if kind == "openai":
         _check_address(where, table.base_url)
+    elif remote := [field for field in given if field != "context"]:
+        raise GlasshouseError(f"{remote[0]} in {where} does not apply to {kind}:{target}; it is for openai models alone")
     if table.key_env and not ENVIRONMENT_NAME.fullmatch(table.key_env):
         raise GlasshouseError(
             f"key_env in {where} is not the name of an environment variable; write the name, never the key itself"
         )
-    prices = given.get("price_per_million")
-    price = prices and (prices["prompt"] / MILLION, prices["tokens"] / MILLION)
-    others = {field: given[field] for field in ("context", *remote) if field in given}
-    return ModelEntry(name, kind, target, path.parent, price, **others)
+    prices = table.price_per_million
+    price = None if prices is None else (prices.prompt / MILLION, prices.tokens / MILLION)
+    return ModelEntry(name, kind, target, path.parent, price, **given)
 
 
 def _check_address(where: str, address: str) -> None:

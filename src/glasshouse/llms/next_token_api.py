@@ -48,6 +48,7 @@ class NextTokenAPI(Protocol):
         """A token as text."""
 
 
+@dataclass
 class LogitsAPI:
     """An API over known logits (V).
 
@@ -57,23 +58,20 @@ class LogitsAPI:
     shows_sampled: whether the log-probability of the sampled token is shown although it is not among the top.
     """
 
-    def __init__(
-        self,
-        logits_V: np.ndarray,
-        name: str = "logits",
-        after_bias: bool = True,
-        decimals: int | None = None,
-        dtype: type[np.floating] = np.float64,
-        most_top: int = 20,
-        shows_sampled: bool = False,
-    ) -> None:
-        self.logits = np.asarray(logits_V, np.float64)
-        self.name, self.vocabulary, self.calls = name, len(self.logits), 0
-        self.after_bias, self.decimals, self.dtype = after_bias, decimals, dtype
-        self.most_top, self.shows_sampled = most_top, shows_sampled
-        side = "after" if after_bias else "before"
-        digits = np.dtype(dtype).name if decimals is None else f"{decimals} decimals"
-        self.shows = f"at most {most_top} log-probabilities {side} the bias, in {digits}"
+    logits: np.ndarray
+    name: str = "logits"
+    after_bias: bool = True
+    decimals: int | None = None
+    dtype: type[np.floating] = np.float64
+    most_top: int = 20
+    shows_sampled: bool = False
+
+    def __post_init__(self) -> None:
+        self.logits = np.asarray(self.logits, np.float64)
+        self.vocabulary, self.calls = len(self.logits), 0
+        side = "after" if self.after_bias else "before"
+        digits = np.dtype(self.dtype).name if self.decimals is None else f"{self.decimals} decimals"
+        self.shows = f"at most {self.most_top} log-probabilities {side} the bias, in {digits}"
         # The log-probability of every token (V), without a bias.
         self.log_probabilities = self.logits - _log_sum(self.logits)
 
@@ -108,14 +106,14 @@ def _log_sum(logits_V: np.ndarray) -> float:
 
 
 class RunAPI(LogitsAPI):
-    """The next token of a run after a prompt, as an API would show it."""
+    """The next token of a run after a prompt, as an API would show it. `shown` are fields of `LogitsAPI`."""
 
-    def __init__(self, run: Run, prompt: str, **shown: object) -> None:
+    def __init__(self, run: Run, prompt: str, **shown: Any) -> None:
         self.run, self.prompt = run, prompt
         tokens = run.new_completion(prompt).prompt_tokens
         with torch.inference_mode():
             logits = IncrementalDecoder(run.model, [tokens], run.spec.data.context, cached=False).logits()[0]
-        super().__init__(logits[: run.tokenizer.vocabulary].double().cpu().numpy(), run.name, **shown)  # type: ignore[arg-type]
+        super().__init__(logits[: run.tokenizer.vocabulary].double().cpu().numpy(), run.name, **shown)
         # A run that is trained further gives other answers.
         self.shows += f", after step {run.model_step()}"
 
