@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glasshouse.certificates.random_task import RandomTask
+from glasshouse.data.batches import hash_of_integers
 from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
 from glasshouse.generation.sampling import Sampling
 from glasshouse.interop import round_trips
@@ -22,6 +23,7 @@ from glasshouse.runs.run import Run
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import CannotExport, GlasshouseError, MissingExtra
 from glasshouse.specs.spec import Spec
+from glasshouse.tasks.base import Batch, Forward
 from glasshouse.training import precision
 from glasshouse.training.engine import Engine
 
@@ -31,6 +33,8 @@ BFLOAT16 = 5e-2
 # Tokens and rows of the random inputs: more than one chunk of every chunked attention, and few enough for a laptop.
 LENGTH = 48
 ROWS = 4
+# Of the random task.
+EXAMPLES = 64
 
 
 class DoesNotApply(Exception):
@@ -302,5 +306,42 @@ def _engine(subject: CertifiedRun, micro_batches: int = 1) -> Engine:
         lora_rank=0,
     )
     catalogue.check("optimiser", training.optimiser, "training.optimiser")
-    task: Any = RandomTask(subject.model, min(LENGTH, subject.spec.data.context))
+    task: Any = _RandomTask(subject.model, min(LENGTH, subject.spec.data.context))
     return Engine(replace(subject.spec, training=training), 4, task, model, None, subject.run.device)  # type: ignore[arg-type]
+
+
+class _RandomTask:
+    """Random inputs with the shapes of a model. The loss is the cross-entropy of a random target at each position.
+
+    The checks of training do not depend on the data. The task has only the methods that the training engine calls.
+    """
+
+    def __init__(self, model: Any, length: int) -> None:
+        self.model, self.length = model, length
+
+    def example_count(self, shard: None) -> int:
+        return EXAMPLES
+
+    def example_lengths(self, shard: None) -> None:
+        return None
+
+    def batch(self, shard: None, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        rows = []
+        for epoch, example in zip(epochs, examples, strict=True):
+            number = hash_of_integers(seed, int(epoch) * EXAMPLES + int(example)) & (2**62 - 1)
+            generator = torch.Generator().manual_seed(number)
+            row = self.model.random_inputs(1, self.length, generator)
+            row["targets"] = torch.randint(0, 2**30, (1, self.length), generator=generator)
+            rows.append(row)
+        return {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
+
+    def prediction_count(self, batch: Batch) -> int:
+        return len(batch["targets"])
+
+    def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
+        inputs = {name: value for name, value in batch.items() if name != "targets"}
+        logits = model(**inputs).float()
+        if logits.dim() == 2:
+            logits = logits[:, None]
+        targets = batch["targets"][:, : logits.shape[1], None] % logits.shape[-1]
+        return -logits.log_softmax(-1).gather(-1, targets).mean(1).sum()

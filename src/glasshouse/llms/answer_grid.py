@@ -218,8 +218,8 @@ class AnswerGrid:
     def _answer(self, cell: Cell, events: Events, stop: threading.Event) -> GridAnswer:
         question = next(question for question in self.questions if question.name == cell[0])
         model = next(model for model in self.models if model.name == cell[1])
-        asked = self.options
-        options = Options(asked.max_tokens, asked.temperature, asked.top_p, seed=answer_seed(asked.seed, *cell))
+        seed = answer_seed(self.options.seed, *cell)
+        options = Options(self.options.max_tokens, self.options.temperature, self.options.top_p, seed=seed)
 
         def show(piece: str) -> None:
             if stop.is_set():
@@ -237,7 +237,7 @@ class AnswerGrid:
         fault = question.fault(reply.text)
         answered = (reply.text, reply.finish, reply.prompt_tokens, reply.tokens, round(reply.seconds, 4))
         passed = not fault if question.checks else None
-        return GridAnswer(*cell, options.seed or 0, *answered, model.cost(reply), passed, fault)
+        return GridAnswer(*cell, seed, *answered, model.cost(reply), passed, fault)
 
     def _keep(self, answer: GridAnswer, show: Callable[[GridEvent], None]) -> None:
         self._journal.add(answer)

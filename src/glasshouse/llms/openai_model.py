@@ -33,7 +33,7 @@ class OpenAIModel:
     def chat(self, messages: Sequence[Message], options: Options, show: Show = None) -> Reply:
         check_messages(messages)
         said = [{"role": message.role, "content": message.text} for message in messages]
-        body = {"messages": said, **self._body(options)}
+        body: dict[str, Any] = {"messages": said, **self._body(options)}
         if show is None:
             return self._reply("/chat/completions", body, options)
         start = time.perf_counter()

@@ -49,19 +49,17 @@ class OptimumCheck:
     @property
     def verdict(self) -> str:
         """The answer in plain words."""
-        ratio, beyond = self.ratio, ""
-        decided = ratio.low > CLOSE or ratio.high < 1 / CLOSE
-        remedy = ""
-        if 1 / CLOSE <= ratio.low <= ratio.high <= CLOSE:
-            answer = "This run is close to compute-optimal"
-        elif not decided:
-            answer = "Whether this run is compute-optimal is not decided"
-        elif ratio.value > 1:
+        ratio, remedy, beyond = self.ratio, "", ""
+        if ratio.low > CLOSE:
             answer = "This run is not compute-optimal: it is too large and was trained too briefly"
             remedy = f" Make it {_short(ratio.value)} times smaller, or train it {_short(self.longer)} times longer."
-        else:
+        elif ratio.high < 1 / CLOSE:
             answer = "This run is not compute-optimal: it is too small and was trained too long"
             remedy = f" Make it {_short(1 / ratio.value)} times larger."
+        elif 1 / CLOSE <= ratio.low <= ratio.high <= CLOSE:
+            answer = "This run is close to compute-optimal"
+        else:
+            answer = "Whether this run is compute-optimal is not decided"
         change = (
             f"The same compute would train {count(self.best.parameters)} parameters on {count(self.best.tokens)} "
             f"tokens instead of {count(self.size.parameters)} on {count(self.size.tokens)}"

@@ -13,7 +13,6 @@ N parameters, D tokens, C compute. Axes: R resamples, B budgets. The first of 1 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class PowerLaw:
     intercepts: Array
     exponents: Array
     freedom: int
-    fits: ClassVar = True
+    fits = True
 
     def at(self, compute: float) -> Array:
         return np.asarray(np.exp(self.intercepts + self.exponents * np.log(compute)))
@@ -113,7 +112,7 @@ class IsoFLOPFit:
     parabolas: Sequence[Parabola]
     sizes: PowerLaw
     tokens: PowerLaw
-    fits: ClassVar = True
+    fits = True
 
     @property
     def freedom(self) -> int:

@@ -102,7 +102,9 @@ class RecipeTransfer:
 
 def check_sources(a: str | PathLike[str], b: str | PathLike[str]) -> list[str]:
     """Refuse two sources, studies or CSV files, whose losses cannot be compared. The notes say what is not known."""
-    sources = [scale_study.find(each) if scale_study.is_study_name(each) else Path(each) for each in (a, b)]
+    sources: list[ScaleStudy | Path] = [
+        scale_study.find(each) if scale_study.is_study_name(each) else Path(each) for each in (a, b)
+    ]
     paths = [each if isinstance(each, Path) else each.path for each in sources]
     if paths[0].resolve() == paths[1].resolve():
         raise DataError(f"both names mean {paths[0]}, and two studies are compared; name another one")

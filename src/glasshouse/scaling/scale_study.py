@@ -200,13 +200,15 @@ def different_tokens(study: ScaleStudy) -> float | None:
     return float(study.train_tokens) if max(size.epochs for size in study.sizes) > 1 else None
 
 
+def losses_of(study: ScaleStudy, size: SizeRuns) -> list[float]:
+    """The losses of the seeds of a size; runs that diverged or have not ended are left out."""
+    values = [study_values.final_value(study.run(size, seed), study.metric) for seed in study.seeds]
+    return [value for value in values if value is not None and math.isfinite(value)]
+
+
 def losses_at(study: ScaleStudy, budget: float) -> dict[str, list[float]]:
-    """Name of a size -> the losses of its seeds at a budget; runs that diverged or have not ended are left out."""
-    losses = {}
-    for size in (size for size in study.sizes if size.budget == budget):
-        values = [study_values.final_value(study.run(size, seed), study.metric) for seed in study.seeds]
-        losses[size.name] = [value for value in values if value is not None and math.isfinite(value)]
-    return losses
+    """Name of a size -> the losses of its seeds at a budget."""
+    return {size.name: losses_of(study, size) for size in study.sizes if size.budget == budget}
 
 
 def forecast_outcome(study: ScaleStudy) -> ForecastOutcome | None:
@@ -229,19 +231,15 @@ def measured(
     for size in (size for size in study.sizes if size.budget < below):
         parameters = size.parameters[count]
         compute = size.flops if flops == EXACT else FLOPS_PER_PARAMETER_AND_TOKEN * parameters * size.tokens
-        for seed in study.seeds:
-            loss = study_values.final_value(study.run(size, seed), study.metric)
-            if loss is not None and math.isfinite(loss):
-                rows.append((parameters, size.tokens, compute, loss, size.budget))
+        rows += [(parameters, size.tokens, compute, loss, size.budget) for loss in losses_of(study, size)]
     if not rows:
         raise RunError(f"no run of {study.name} has ended; train them with: glasshouse scale run {study.name}")
-    columns = np.array(rows).T
-    budgets = columns[4].copy()
+    sizes, tokens, costs, values, planned = np.array(rows).T
+    budgets = planned.copy()
     if flops != EXACT:  # what the runs of a budget cost, counted in this way
-        for budget in np.unique(columns[4]):
-            here = columns[4] == budget
-            budgets[here] = np.exp(np.log(columns[2][here]).mean())
-    return MeasuredLosses(columns[0], columns[1], columns[2], columns[3], np.arange(len(rows)), budgets, count)
+        for budget in np.unique(planned):
+            budgets[planned == budget] = np.exp(np.log(costs[planned == budget]).mean())
+    return MeasuredLosses(sizes, tokens, costs, values, np.arange(len(rows)), budgets, count)
 
 
 def to_json(study: ScaleStudy) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The live view of a run: its curves, the time left and the cost so far, read from the run folder as it is now."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +68,6 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         return []
 
 
-def _facts(path: Path) -> dict[str, Any]:
-    try:
-        return RunFolder(path).facts()
-    except RunError:
-        return {}
-
-
 def time_left(entry: RunEntry, rows: list[dict[str, Any]]) -> float | None:
     """The seconds that the remaining steps will take, evaluations included; None if that is not known."""
     timed = [(row["step"], float(row["seconds"])) for row in rows if isinstance(row.get("seconds"), int | float)]
@@ -96,7 +90,9 @@ def _headline(entry: RunEntry, rows: list[dict[str, Any]]) -> tuple[tuple[str, s
     figures.append(("steps", f"{entry.steps:,}" + (f" of {entry.total_steps:,}" if entry.total_steps else "")))
     if entry.seconds:
         figures.append(("time so far", formatting.duration(entry.seconds)))
-    plan = _facts(entry.path).get("plan")
+    plan = None
+    with suppress(RunError):
+        plan = RunFolder(entry.path).facts().get("plan")
     for name, title, text in (("tokens", "tokens so far", formatting.count), ("flops", "compute so far", formatting.flops)):
         total = plan.get(name) if isinstance(plan, dict) else None
         if isinstance(total, int | float) and entry.total_steps:
