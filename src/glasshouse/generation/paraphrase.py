@@ -67,7 +67,7 @@ def paraphrase(
         raise GlasshouseError("is out of range; choose 1 or more", "copies", copies)
     if not 0 < share <= 1:
         raise GlasshouseError("is out of range; choose a value above 0 and at most 1", "share", share)
-    if not isinstance(getattr(model, "head", None), MaskedTokenHead) or tokenizer.mask is None:
+    if not isinstance(model.head, MaskedTokenHead) or tokenizer.mask is None:
         raise DataError(
             "paraphrases need a run of task='masked-token' whose tokenizer has a mask token, and this run is not one; "
             "train one with: glasshouse train masked-model"

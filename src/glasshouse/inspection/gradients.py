@@ -100,7 +100,7 @@ def initial_gradients(
     return results
 
 
-def _model(run: Run, step: int | None) -> tuple[nn.Module, str]:
+def _model(run: Run, step: int | None) -> tuple[models.Model, str]:
     if step is None:
         model = models.build(run.spec.model, run.vocabulary, run.spec.data.context, run.spec.training.seed)
         return model.eval(), INITIAL
@@ -109,7 +109,7 @@ def _model(run: Run, step: int | None) -> tuple[nn.Module, str]:
     return loaded.eval(), f"step {step:,}" if step else "imported weights"
 
 
-def _measure(run: Run, model: nn.Module, state: str, batches: list[Batch]) -> Gradients:
+def _measure(run: Run, model: models.Model, state: str, batches: list[Batch]) -> Gradients:
     with torch.enable_grad():
         model.zero_grad()
         for batch in batches:

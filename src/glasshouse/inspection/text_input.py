@@ -14,12 +14,9 @@ from glasshouse import formatting
 from glasshouse.generation import text_stream
 from glasshouse.inspection import image_retrieval
 from glasshouse.inspection.example_batches import refuse_pictures
-from glasshouse.models.base import TextModel
 from glasshouse.models.dual_encoder import DualEncoder
-from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.pooling import pool
 from glasshouse.models.recurrent import Recurrent
-from glasshouse.models.stack import TransformerStack
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.match import normalise_pictures
@@ -147,7 +144,7 @@ class TextInput:
     def forward(self, copies: int = 1) -> Tensor:
         """The logits (N, R, V) of equal copies of the text. Probes can give each copy other activations."""
         ids = torch.tensor([self.ids], device=self.run.device).expand(copies, -1)
-        if isinstance(self.model, EncoderDecoder):
+        if self.model.reads == "source":
             source = torch.tensor([self.source], device=self.run.device).expand(copies, -1)
             return self._known(self.model(source, ids))
         if isinstance(self.model, DualEncoder):
@@ -165,16 +162,11 @@ class TextInput:
         What the tokens themselves add, as in the wide part of a classifier, is in them.
         """
         model = self.model
-        if isinstance(model, EncoderDecoder):
-            return self._known(model.head(model.decoder.final_norm(stream_NTD), model.embedding.weight))
+        features = model.final_norm_of(stream_NTD)
         if isinstance(model, DualEncoder):
-            features = pool(model.text.final_norm(stream_NTD), model.pooling)
-            return model.head(features, self._pictures[0])[:, None]
-        if isinstance(model, TransformerStack):
-            stream_NTD = model.final_norm(stream_NTD)
-        assert isinstance(model, TextModel)
-        ids = torch.tensor([self.ids], device=self.run.device).expand(len(stream_NTD), -1)
-        output = model.head.add_token_evidence(model.head(stream_NTD, model.embedding.weight), ids)
+            return model.head(pool(features, model.pooling), self._pictures[0])[:, None]
+        ids = torch.tensor([self.ids], device=self.run.device).expand(len(features), -1)
+        output = model.head.add_token_evidence(model.head(features, model.token_embedding.weight), ids)
         return output[:, None] if self.predicts == "whole" else self._known(output)
 
     def stream_probes(self) -> list[tuple[str, str]]:

@@ -41,7 +41,11 @@ class Model(nn.Module, ABC):
 
     @property
     @abstractmethod
-    def vocabulary(self) -> int: ...
+    def token_embedding(self) -> nn.Embedding: ...
+
+    @property
+    def vocabulary(self) -> int:
+        return self.token_embedding.num_embeddings
 
     @abstractmethod
     def flops(self, tokens: int) -> int:
@@ -55,6 +59,10 @@ class Model(nn.Module, ABC):
         """The names of the modules that give the states after each layer of a stack."""
         return [f"{stack}blocks.{index}.output" for index, _ in enumerate(self.get_submodule(f"{stack}blocks").children())]
 
+    def final_norm_of(self, stream: Tensor) -> Tensor:
+        """A state of the residual stream of the last text stack, normalised as the head reads it."""
+        return self.get_submodule(f"{self.text_stacks[-1]}final_norm")(stream)
+
 
 class TextModel(Model):
     """A model that reads one text, and has features for each of its tokens."""
@@ -62,8 +70,8 @@ class TextModel(Model):
     embedding: nn.Embedding
 
     @property
-    def vocabulary(self) -> int:
-        return self.embedding.num_embeddings
+    def token_embedding(self) -> nn.Embedding:
+        return self.embedding
 
     @abstractmethod
     def features(self, tokens_BT: Tensor, *, lengths: Tensor | None = None) -> Tensor:

@@ -84,14 +84,13 @@ class DualEncoder(Model):
         text_factory = factory.with_causal(settings.causal)
         image_factory = PartFactory.from_spec(image_spec, patches.length).with_causal(False).without_tokens()
         embedding = text_factory.embedding(vocabulary, cached=False)
-        text = TransformerStack(embedding, text_factory.blocks(spec.layers), **text_factory.stack_options())
-        image = TransformerStack(patches, image_factory.blocks(image_spec.layers), **image_factory.stack_options())
+        text, image = text_factory.stack(embedding, spec.layers), image_factory.stack(patches, image_spec.layers)
         contrastive = ContrastiveHead(spec.width, image_spec.width, head.width or spec.width)
         return cls(text, image, contrastive, head.pooling, settings.causal)
 
     @property
-    def vocabulary(self) -> int:
-        return cast(nn.Embedding, self.text.embedding).num_embeddings
+    def token_embedding(self) -> nn.Embedding:
+        return cast(nn.Embedding, self.text.embedding)
 
     @property
     def patches(self) -> Patches:

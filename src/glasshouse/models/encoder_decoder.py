@@ -31,8 +31,8 @@ class WritingModel(Model):
     decoder: TransformerStack
 
     @property
-    def vocabulary(self) -> int:
-        return self.embedding.num_embeddings
+    def token_embedding(self) -> nn.Embedding:
+        return self.embedding
 
     @abstractmethod
     def condition_on(self, source: Tensor) -> "ConditionedDecoder":
@@ -92,10 +92,9 @@ class EncoderDecoder(WritingModel):
     @classmethod
     def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "EncoderDecoder":
         layers = settings_of(cls, spec.own).encoder_layers or spec.layers
-        encoder_factory, decoder_factory = factory.with_causal(False), factory.with_causal(True)
-        encoder = TransformerStack(None, encoder_factory.blocks(layers), **encoder_factory.stack_options())
-        decoder = TransformerStack(None, decoder_factory.cross_blocks(spec.layers), **decoder_factory.stack_options())
-        head = decoder_factory.head(cls.default_head, vocabulary, predicts=("next",))
+        encoder, factory = factory.with_causal(False).stack(None, layers), factory.with_causal(True)
+        decoder = factory.stack(None, spec.layers, cross=True)
+        head = factory.head(cls.default_head, vocabulary, predicts=("next",))
         return cls(factory.embedding(vocabulary, cached=True), encoder, decoder, head)
 
     def forward(self, source_BS: Tensor, target_BT: Tensor, lengths: Tensor | None = None) -> Tensor:

@@ -1,12 +1,12 @@
 """The part factory: builds the parts that a model spec names, with the sizes and settings of the spec."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from torch import nn
 
 from glasshouse.models.heads.base import Head
+from glasshouse.models.stack import TransformerStack
 from glasshouse.parts.attention.cross import CrossAttention
 from glasshouse.parts.block import Block
 from glasshouse.parts.capabilities import require
@@ -29,9 +29,7 @@ FIELDS = {
     "connection": "connection",
     "feed_forward": "activation",
 }
-# So many blocks take seconds to build.
 MANY_BLOCKS = 100
-Built = TypeVar("Built")
 
 
 @dataclass(frozen=True)
@@ -94,19 +92,12 @@ class PartFactory:
     def connection(self) -> Connection:
         return self.build("connection", norm=self.norm())
 
-    def block(self) -> Block:
+    def block(self, cross: bool) -> Block:
+        """A block; with `cross`, one that attends to the output of an encoder too."""
         require(self.classes["attention"], "blocks", f"model.kind={self.spec.kind!r}")
-        return Block(
-            attention=self.attention(),
-            feed_forward=self.build("feed_forward"),
-            attention_connection=self.connection(),
-            feed_forward_connection=self.connection(),
-        )
-
-    def cross_block(self) -> Block:
-        require(self.classes["attention"], "blocks", f"model.kind={self.spec.kind!r}")
-        require(self.classes["attention"], "cross", f"model.attention={self.spec.attention!r}")
-        if self.spec.own.get("value_residual"):
+        if cross:
+            require(self.classes["attention"], "cross", f"model.attention={self.spec.attention!r}")
+        if cross and self.spec.own.get("value_residual"):
             raise SpecError(
                 f"needs a model without cross-attention, unlike model.kind={self.spec.kind!r}; choose "
                 "model.value_residual=false",
@@ -115,18 +106,26 @@ class PartFactory:
             )
         return Block(
             attention=self.attention(),
-            cross_attention=CrossAttention(self.attention(cross=True)),
             feed_forward=self.build("feed_forward"),
             attention_connection=self.connection(),
-            cross_connection=self.connection(),
             feed_forward_connection=self.connection(),
+            cross_attention=CrossAttention(self.attention(cross=True)) if cross else None,
+            cross_connection=self.connection() if cross else None,
         )
 
-    def blocks(self, count: int) -> list[Block]:
-        return _with_bar(self.block, count)
+    def blocks(self, count: int, cross: bool = False) -> list[Block]:
+        """So many blocks. Hundreds take seconds to build, and a bar shows it."""
+        if count < MANY_BLOCKS:
+            return [self.block(cross) for _ in range(count)]
+        blocks = []
+        with progress_bar.bar(f"building {count} blocks") as show:
+            for number in range(count):
+                blocks.append(self.block(cross))
+                show(number / count)
+        return blocks
 
-    def cross_blocks(self, count: int) -> list[Block]:
-        return _with_bar(self.cross_block, count)
+    def stack(self, embedding: nn.Module | None, layers: int, cross: bool = False) -> TransformerStack:
+        return TransformerStack(embedding, self.blocks(layers, cross), **self.stack_options())
 
     def embedding(self, vocabulary: int, cached: bool) -> nn.Embedding:
         """The embedding. `cached` means that the model generates text with a cache."""
@@ -161,15 +160,3 @@ class PartFactory:
                 f"does not fit model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}", "model.head.kind", kind
             )
         return cls(replace(self.sizes, vocabulary=vocabulary, tied=spec.tied), settings_of(cls, spec.head.own))
-
-
-def _with_bar(build: Callable[[], Built], count: int) -> list[Built]:
-    """Build many blocks; hundreds take seconds, and a bar shows it."""
-    if count < MANY_BLOCKS:
-        return [build() for _ in range(count)]
-    blocks = []
-    with progress_bar.bar(f"building {count} blocks") as show:
-        for number in range(count):
-            blocks.append(build())
-            show(number / count)
-    return blocks

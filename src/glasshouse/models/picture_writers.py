@@ -61,9 +61,8 @@ class PictureEncoderDecoder(PictureWriter):
         patches = factory.patches(settings)
         picture_factory = PartFactory.from_spec(spec, patches.length).with_causal(False)
         text_factory = factory.with_causal(True)
-        blocks = picture_factory.blocks(settings.encoder_layers or spec.layers)
-        encoder = TransformerStack(patches, blocks, **picture_factory.stack_options())
-        decoder = TransformerStack(None, text_factory.cross_blocks(spec.layers), **text_factory.stack_options())
+        encoder = picture_factory.stack(patches, settings.encoder_layers or spec.layers)
+        decoder = text_factory.stack(None, spec.layers, cross=True)
         head = text_factory.head(cls.default_head, vocabulary, predicts=("next",))
         return cls(factory.embedding(vocabulary, cached=True), encoder, decoder, head)
 
@@ -102,8 +101,8 @@ class PictureDecoder(PictureWriter):
         # The prefix takes up positions before those of the text.
         factory = PartFactory.from_spec(spec, patches.length + factory.sizes.context).with_causal(True)
         head = factory.head(cls.default_head, vocabulary, predicts=("next",))
-        decoder = TransformerStack(None, factory.blocks(spec.layers), **factory.stack_options())
-        return cls(patches, factory.embedding(vocabulary, cached=True), decoder, head, settings.whole_prefix)
+        embedding, decoder = factory.embedding(vocabulary, cached=True), factory.stack(None, spec.layers)
+        return cls(patches, embedding, decoder, head, settings.whole_prefix)
 
     @property
     def picture_embedding(self) -> Patches:

@@ -105,7 +105,8 @@ class Recurrent(TextModel):
             if cache is None:
                 x = self.dropout(layer(x, lengths))
             else:
-                x = self.dropout(_continue_from_cache(layer, x, cache.layers[index], cache_positions))
+                assert cache_positions is not None
+                x = self.dropout(layer.continued(x, cache.layers[index], cache_positions))
         x = self.states(x)
         attention_cache = cache.layers[-1] if cache is not None else None
         return x + self.attention(x, sequence_mask(lengths, not self.bidirectional), positions, attention_cache)
@@ -117,6 +118,9 @@ class Recurrent(TextModel):
     def layer_outputs(self, stack: str) -> list[str]:
         return [f"layers.{index}" for index in range(len(self.layers))]
 
+    def final_norm_of(self, stream: Tensor) -> Tensor:
+        return stream
+
     def flops(self, tokens: int) -> int:
         cells = sum(layer.flops(tokens) for layer in self._recurrences)
         attention = self.attention.flops(tokens, tokens, not self.bidirectional)
@@ -127,12 +131,3 @@ class Recurrent(TextModel):
         like = self.embedding.weight
         cells = [LayerCache.empty(batch, 1, slots, layer.forwards.state, like) for layer in self._recurrences]
         return Cache([*cells, self.attention.empty_cache(batch, slots, like)])
-
-
-def _continue_from_cache(layer: Recurrence, x_BTD: Tensor, cache: LayerCache, positions_BT: Tensor | None) -> Tensor:
-    """The states after new tokens, computed from the cached state before them. Writes the new states to the cache."""
-    assert positions_BT is not None
-    before = tuple(state[:, 0] for state in cache.state_before(positions_BT))
-    first, second = layer.forwards(x_BTD, before)
-    cache.extend(first[:, None], second[:, None], positions_BT)
-    return first

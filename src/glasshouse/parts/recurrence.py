@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.parts.cache import LayerCache
+
 State = tuple[Tensor, Tensor]
 
 
@@ -156,6 +158,13 @@ class Recurrence(nn.Module):
             return forward_states
         backward_states = _reversed(self.backwards.outputs(_reversed(x_BTD, lengths_B)), lengths_B)
         return torch.cat([forward_states, backward_states], -1)
+
+    def continued(self, x_BTD: Tensor, cache: LayerCache, positions_BT: Tensor) -> Tensor:
+        """The outputs after new tokens, from the cached state before them. Writes the new states to the cache."""
+        before, later = cache.state_before(positions_BT)
+        first, second = self.forwards(x_BTD, (before[:, 0], later[:, 0]))
+        cache.extend(first[:, None], second[:, None], positions_BT)
+        return first
 
     def flops(self, tokens: int) -> int:
         return self.forwards.flops(tokens) + (self.backwards.flops(tokens) if self.backwards else 0)

@@ -36,17 +36,7 @@ class Regress(WholeTextTask):
     metrics except the loss are in the unit of the data.
     """
 
-    metrics = Metrics(
-        [
-            RMSE,
-            MAE,
-            R2,
-            SPEARMAN,
-            MEAN_LOSS,
-            EXAMPLES,
-        ],
-        headline=("rmse", "r2"),
-    )
+    metrics = Metrics([RMSE, MAE, R2, SPEARMAN, MEAN_LOSS, EXAMPLES], headline=("rmse", "r2"))
     criterion = "rmse"
     quality = QualityCurves(RMSE.title, {"validation": "validation.rmse"})
     report_sections = ("regression", "words")
@@ -72,8 +62,7 @@ class Regress(WholeTextTask):
         return model if model.head.kind else replace(model, head=HeadSpec(self.head, own=model.head.own))
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        self.set_vocabulary(prepared.tokenizer, prepared.labels)
-        self.check_training_texts(prepared)
+        model = super().complete_model(model, prepared)
         self.mean, self.deviation = _mean_and_deviation(prepared.splits["train"].values.tolist())
         if not self.deviation:
             raise DataError(f"all training texts have the value {self.mean:g}; regression needs rows with different values")

@@ -66,10 +66,11 @@ class WholeTextTask(Task):
         task.wide = None
         return task
 
-    def check_training_texts(self, prepared: PreparedData) -> None:
-        """Refuse data without training texts."""
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+        self.set_vocabulary(prepared.tokenizer, prepared.labels)
         if not prepared.splits["train"].documents:
             raise DataError("the training split has no texts; use more rows, or hold out fewer")
+        return model
 
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
         return padding.lengths_of(shard, np.arange(shard.documents)) if self.group_by_length else None
@@ -152,9 +153,7 @@ class LabelTask(WholeTextTask):
             )
         if (count := model.head.own.get(name, 0)) not in (0, found):
             raise SpecError(f"but the data have {found} {name} ({listing}); remove it", f"model.head.{name}", count)
-        self.set_vocabulary(prepared.tokenizer, prepared.labels)
-        self.check_training_texts(prepared)
-        return self._with_count(model, found)
+        return self._with_count(super().complete_model(model, prepared), found)
 
     def _with_count(self, model: ModelSpec, count: int) -> ModelSpec:
         return replace(model, head=HeadSpec(self.head, own={**model.head.own, self.count_field: count}))

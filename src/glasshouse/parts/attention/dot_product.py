@@ -40,6 +40,10 @@ class DotProduct:
     dropout: float
 
     @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.queries_BHQE, self.keys_BGKE, self.values_BGKE
+
+    @property
     def aligned(self) -> bool:
         """Whether the positions of queries and keys are 0, 1, 2, ..."""
         return self.query_positions is self.key_positions and self.query_positions.dim() == 1
@@ -57,18 +61,18 @@ class DotProduct:
 
 def by_distance_bias_kernel(product: DotProduct) -> Tensor | None:
     """On CUDA, for long texts: the kernel reads the bias from a table of distances."""
-    queries, mask = product.queries_BHQE, product.mask
+    (queries, keys, values), mask = product.tensors, product.mask
     if not (product.biased and product.aligned and distance_bias_kernel.usable(queries, mask, product.dropout)):
         return None
     distances = torch.arange(1 - queries.shape[2], queries.shape[2], device=queries.device)
     bias_H1D = product.position.distance_bias(distances[None])
     assert bias_H1D is not None
-    return distance_bias_kernel.attend(queries, product.keys_BGKE, product.values_BGKE, bias_H1D[:, 0], mask)
+    return distance_bias_kernel.attend(queries, keys, values, bias_H1D[:, 0], mask)
 
 
 def by_short_text_kernel(product: DotProduct) -> Tensor | None:
     """In training on a CPU, for short texts."""
-    queries, keys, values, mask = product.queries_BHQE, product.keys_BGKE, product.values_BGKE, product.mask
+    (queries, keys, values), mask = product.tensors, product.mask
     batch, heads, tokens, _ = queries.shape
     causal = mask.lower_triangular and product.aligned
     longest = mask.longest or tokens
@@ -85,14 +89,13 @@ def by_causal_kernel(product: DotProduct) -> Tensor | None:
     """torch's fused kernel has the lower triangle built in."""
     if product.biased or not (product.mask.lower_triangular and product.aligned):
         return None
-    tensors = product.queries_BHQE, product.keys_BGKE, product.values_BGKE
-    return scaled_dot_product.fused(*tensors, None, None, causal=True, dropout=product.dropout)
+    return scaled_dot_product.fused(*product.tensors, None, None, causal=True, dropout=product.dropout)
 
 
 def by_masked_kernel(product: DotProduct) -> Tensor:
     """torch's fused kernel with any mask and bias, as tensors."""
-    tensors = product.queries_BHQE, product.keys_BGKE, product.values_BGKE
-    return scaled_dot_product.fused(*tensors, product.allowed(), product.bias(), causal=False, dropout=product.dropout)
+    allowed, bias = product.allowed(), product.bias()
+    return scaled_dot_product.fused(*product.tensors, allowed, bias, causal=False, dropout=product.dropout)
 
 
 # The result is that of the first path that applies. The others give None; the last one always applies. None of them forms
