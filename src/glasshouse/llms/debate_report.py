@@ -19,9 +19,8 @@ from glasshouse.llms.debate_measures import (
     ModelMeasures,
 )
 from glasshouse.llms.debate_rounds import AGAINST, FOR, DebateOptions, DebatePoint
-from glasshouse.llms.grid_results import without_nan
 from glasshouse.metrics.text_overlap import repeated_words, word_places
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, kept_json
 from glasshouse.results.language_models import (
     PHRASE,
     DebateContent,
@@ -96,7 +95,7 @@ class DebateResult:
             "models": models,
             "judge": self.judge and asdict(self.judge),
         }
-        atomic_files.write_json(self.folder / MEASURES, without_nan(facts))
+        atomic_files.write_json(self.folder / MEASURES, kept_json.without_nan(facts))
 
 
 def _measures_json(measures: dict[str, Measurement]) -> dict[str, Any]:

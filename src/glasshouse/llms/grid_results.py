@@ -4,16 +4,14 @@ Accuracy and agreement are for questions like these, so questions are the sample
 studies, question by question. Scores of few questions are mostly 0 or 1, so a verdict also needs an exact test.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
 
 from glasshouse import formatting
 from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer
 from glasshouse.llms.questions import PromptQuestion
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, kept_json
 from glasshouse.results.language_models import (
     READ,
     RIGHT,
@@ -83,16 +81,7 @@ def results_of(grid: AnswerGrid) -> GridResults:
 
 def write_results(grid: AnswerGrid, results: GridResults) -> None:
     """Write `results.json`, for programs."""
-    atomic_files.write_json(grid.folder / RESULTS, without_nan(asdict(results)))
-
-
-def without_nan(value: Any) -> Any:
-    """JSON has no NaN."""
-    if isinstance(value, dict):
-        return {name: without_nan(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    atomic_files.write_json(grid.folder / RESULTS, kept_json.without_nan(asdict(results)))
 
 
 def agreement_of(answers: Sequence[GridAnswer]) -> float:

@@ -1,6 +1,7 @@
 """JSON in files, perhaps from somebody else, as values of declared types. Size and nesting are bounded."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +41,12 @@ def is_deeper(value: Any, text: str | bytes, depth: int) -> bool:
         entries = (entry for outer in level for entry in (outer.values() if isinstance(outer, dict) else outer))
         level = [entry for entry in entries if isinstance(entry, dict | list)]
     return bool(level)
+
+
+def without_nan(value: Any) -> Any:
+    """The value for a file of JSON, which has no NaN and no infinity: they become null."""
+    if isinstance(value, dict):
+        return {str(name): without_nan(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -57,13 +57,11 @@ def answer(
     first = leading(fit, predictions)
     size, tokens = count_interval(first.parameters), count_interval(first.tokens)
     of = f" of {formatting.count(different_tokens)} different ones" if first.law == REPEATED and different_tokens else ""
-    expecting = next(
-        (each for each in (first, *predictions) if each.loss is not None and (each is first or each.fits)), None
-    )
     law = f"{first.law}."
-    if expecting is not None and expecting.loss is not None:
-        which = ", which" if expecting is first else f". The law {expecting.law}"
-        law = f"{first.law}{which} expects a loss of {number_interval(expecting.loss)}."
+    if first.loss is not None:
+        law = f"{first.law}, which expects a loss of {number_interval(first.loss)}."
+    elif expected := [(each.law, each.loss) for each in predictions if each.loss is not None and each.fits]:
+        law = f"{first.law}. The law {expected[0][0]} expects a loss of {number_interval(expected[0][1])}."
     return (
         f"For {budget:.3g} FLOPs, {reach(fit, budget)}, train a model of {size} parameters on {tokens} tokens{of}, by the "
         f"law {law} In brackets: 95 % intervals."

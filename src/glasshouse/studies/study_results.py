@@ -13,7 +13,7 @@ from typing import Any
 
 from glasshouse.inspection import linked_page
 from glasshouse.pages import plain_verdict, study_page, study_sweep, study_tables, study_text
-from glasshouse.records import atomic_files, containment, metric_log
+from glasshouse.records import atomic_files, containment, kept_json, metric_log
 from glasshouse.results.study import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
@@ -192,17 +192,7 @@ def _run_pages(study: StudyFolder) -> dict[str, dict[int, tuple[str, str]]]:
 
 def to_json(results: StudyResults) -> str:
     """The results as JSON; numbers that are not finite become null."""
-    return json.dumps(_json_value(asdict(results)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _json_value(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return json.dumps(kept_json.without_nan(asdict(results)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _metric_logs(study: StudyFolder, design: Design, arm: PlannedArm) -> dict[int, list[dict[str, Any]]]:
