@@ -251,7 +251,7 @@ def test_settings_of_an_optimiser_exist_only_with_it():
     spec = glasshouse.runs.spec_of("demo-lm", "training.optimiser=sgd", "training.momentum=0.5")
     assert spec.training.own["momentum"] == 0.5
     assert "momentum = 0.5" in spec_files.to_toml(spec)
-    assert not spec_files.override(spec, ["training.optimiser=adamw"]).training.own
+    assert "momentum" not in spec_files.override(spec, ["training.optimiser=adamw"]).training.own
     with refused(SpecError, "training.optimiser=muon", "training.optimiser='adamw'"):
         glasshouse.runs.spec_of("demo-lm", "training.momentum=0.5")
 

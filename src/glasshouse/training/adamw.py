@@ -5,10 +5,10 @@ The update of a number w with gradient g, in step t of its parameter:
     m <- m + (1 - beta1) (g - m),  v <- v + (1 - beta2) (g^2 - v)
     w <- w - rate decay w - rate / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + epsilon)
 
-`fused` computes it by torch's kernel: on CPUs, there for one replica after another, and for what Muon leaves to AdamW.
 `AdamWKernel` computes it in one launch for all tensors and replicas: on CUDA, if Triton can build it and all parameters are
-contiguous and in float32. torch's class takes the rest. It needs as long to list small tensors as its kernel to update them,
-and imports `torch._dynamo`. The state has torch's names everywhere. Axes: R replicas, S steps.
+contiguous and in float32. Elsewhere, and for what Muon leaves to AdamW, `fused` computes it by torch's kernel, for one
+replica after another. torch's class needs as long to list small tensors as its kernel to update them, and imports
+`torch._dynamo`. The state has torch's names everywhere. Axes: R replicas, S steps.
 """
 
 import math
@@ -25,7 +25,7 @@ from glasshouse.parts.triton_installed import TRITON_INSTALLED, can_build
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs.spec import Spec, TrainingSpec
 from glasshouse.training import schedules, sharded_tensors
-from glasshouse.training.optimisers import ListedUpdate, Optimiser, parameter_groups, rate_factors, state_of
+from glasshouse.training.optimisers import ListedUpdate, parameter_groups, rate_factors, state_of
 
 EPSILON = 1e-8
 # torch's names of the moving averages of the gradient and of its square.
@@ -90,26 +90,15 @@ if TRITON_INSTALLED:
             tl.store(second, v, mask=inside)
 
 
-class AdamW(Optimiser):
+class AdamW(ListedUpdate):
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019), in one kernel. Only matrices decay."""
 
-    @staticmethod
-    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        groups, betas = parameter_groups(model, training), (training.beta1, training.beta2)
+    @classmethod
+    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+        """The update of `torch.optim.AdamW(fused=True)`, with the same state, in one launch if that is possible."""
         parameters = [sharded_tensors.local(parameter) for parameter in model.parameters()]
-        if not parameters[0].is_cuda:
-            return ListedAdamW(groups, betas)
-        if kernel_is_usable(parameters):
-            return OneLaunchAdamW(groups, betas)
-        return torch.optim.AdamW(groups, betas=betas, fused=True, capturable=True)
-
-
-class ListedAdamW(ListedUpdate):
-    """The update of `torch.optim.AdamW(fused=True)`, with the same state."""
-
-    def __init__(self, groups: list[dict[str, Any]], betas: tuple[float, float]) -> None:
-        super().__init__(groups)
-        self.betas = betas
+        kind = OneLaunchAdamW if kernel_is_usable(parameters) else AdamW
+        return kind(parameter_groups(model, training), training)
 
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
         step = torch.zeros((), device=parameter.device)
@@ -120,19 +109,20 @@ class ListedAdamW(ListedUpdate):
         steps = [self.state[parameter]["step"] for parameter in parameters]
         torch._foreach_add_(steps, 1.0)
         first, second = (self.local_state(parameters, key) for key in MOMENTS)
-        fused((weights, gradients, first, second), steps, rate, group["weight_decay"], self.betas, None, self.found_inf)
+        betas = self.beta1, self.beta2
+        fused((weights, gradients, first, second), steps, rate, group["weight_decay"], betas, None, self.found_inf)
 
 
-class OneLaunchAdamW(ListedAdamW):
+class OneLaunchAdamW(AdamW):
     """The same in one launch of `AdamWKernel`. As torch's fused optimisers do, it divides gradients by `grad_scale`."""
 
     reads_grad_scale = True
     grad_scale: Tensor | None = None
 
-    def __init__(self, groups: list[dict[str, Any]], betas: tuple[float, float]) -> None:
-        super().__init__(groups, betas)
+    def __init__(self, groups: list[dict[str, Any]], training: TrainingSpec) -> None:
+        super().__init__(groups, training)
         device = groups[0]["lr"].device
-        self.kernel = AdamWKernel(betas)
+        self.kernel = AdamWKernel((self.beta1, self.beta2))
         self.one, self.zero = torch.ones(1, device=device), torch.zeros(1, device=device)
         self.decays = {decay: torch.full((1,), decay, device=device) for decay in (one["weight_decay"] for one in groups)}
 
@@ -161,11 +151,9 @@ class StackedAdamW:
         self.betas = training.beta1, training.beta2
         device = next(iter(weights.values())).device
         # Replicas with the same peak learning rate share one schedule.
-        settings = {spec.training.learning_rate: spec.training for spec in specs}
-        schedule = {
-            peak: [schedules.rate(setting, step, steps) for step in range(steps)] for peak, setting in settings.items()
-        }
-        self.table_SR = np.array([schedule[spec.training.learning_rate] for spec in specs]).T
+        peaks = {spec.training.learning_rate: spec.training for spec in specs}
+        tables = {peak: [schedules.rate(one, step, steps) for step in range(steps)] for peak, one in peaks.items()}
+        self.table_SR = np.array([tables[spec.training.learning_rate] for spec in specs]).T
         self.rates_SR = torch.tensor(self.table_SR, dtype=torch.float32, device=device)
         self.decays = [spec.training.weight_decay for spec in specs]
         # (whether weight decay applies, factor of the learning rate) -> parameters. A stacked matrix has three axes.
@@ -237,24 +225,9 @@ def fused(
 ) -> None:
     """The update of a list of tensors. `tensors` are weights, gradients, first and second moments; gradients are divided by
     `scale`, and nothing changes if `skipped` is not 0."""
-    weights, gradients, first_moments, second_moments = tensors
-    torch._fused_adamw_(
-        weights,
-        gradients,
-        first_moments,
-        second_moments,
-        max_exp_avg_sqs=[],
-        state_steps=steps,
-        lr=rate,
-        beta1=betas[0],
-        beta2=betas[1],
-        weight_decay=decay,
-        eps=EPSILON,
-        amsgrad=False,
-        maximize=False,
-        grad_scale=scale,
-        found_inf=skipped,
-    )
+    settings: dict[str, Any] = {"lr": rate, "beta1": betas[0], "beta2": betas[1], "weight_decay": decay, "eps": EPSILON}
+    kinds = {"amsgrad": False, "maximize": False}
+    torch._fused_adamw_(*tensors, [], steps, **settings, **kinds, grad_scale=scale, found_inf=skipped)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ TF32_FLOPS, BF16_FLOPS = 2e9, 2e11
 # The same for bf16 on a processor with bfloat16 matrix instructions. Timings of `speech-classifier`, 0.6 GFLOP, came out for
 # bf16 once and for fp32 the next time. Matrix products are about half of such a step, so bf16 gains at most 2 times.
 CPU_BF16_FLOPS = 2e9
+LIMITS = {"cuda": {"tf32": TF32_FLOPS, "bf16": BF16_FLOPS}, "cpu": {"bf16": CPU_BF16_FLOPS}}
 # One thread for every so many FLOPs of a step. On two ARM cores a second thread gained 1.34 times (`speech-classifier`, 0.6
 # GFLOP: 41.7 and 31.1 ms), 1.67 times (`speech-lm`, 1.75 GFLOP: 96 and 57 ms) and 1.47 times (`demo-lm`, 3.2 GFLOP: 190 and
 # 129 ms). Beside another process on one of the cores, two threads took 4.2, 2.6 and 2.3 times as long as one.
@@ -53,36 +54,32 @@ def choose(job: Job) -> ComputeChoice:
         return ComputeChoice(fastest.precision, fastest.threads or asked.threads, measurement.reason(fastest), remark)
     # The texts of the first batches differ between seeds. All seeds get the choice of one.
     flops = job.with_seed(0).step_flops() / process_group.count_for(asked)
-    reasons = list[str]()
-    precision, threads = asked.precision, asked.threads
-    if precision == "auto":
-        precision, reason = precision_by_rule(job.device, flops)
-        reasons.append(reason)
-    if chooses_threads:
-        threads, reason = threads_by_rule(flops)
-        reasons.append(reason)
-    settings = kept_measurements.settings_text(precision, threads)
+    auto = asked.precision == "auto"
+    precision, of_precision = precision_by_rule(job.device, flops) if auto else (asked.precision, "")
+    threads, of_threads = threads_by_rule(flops) if chooses_threads else (asked.threads, "")
+    settings, reasons = kept_measurements.settings_text(precision, threads), filter(None, (of_precision, of_threads))
     return ComputeChoice(precision, threads, f"{settings}: by rule ({'; '.join(reasons)})", remark)
 
 
 def precision_by_rule(device: torch.device, flops: float) -> tuple[str, str]:
     """(number format, reason) for steps of so many FLOPs in a process."""
-    step = f"a step has {flops_text(flops)}"
+    if why := only_fp32(device):
+        return "fp32", why
+    limits = LIMITS[device.type]
+    rule = ", ".join(f"{name} from {flops_text(limit)} on" for name, limit in limits.items())
+    return ["fp32", *(name for name, limit in limits.items() if flops >= limit)][
+        -1
+    ], f"a step has {flops_text(flops)}, {rule}"
+
+
+def only_fp32(device: torch.device) -> str:
+    """Why a device computes in fp32 alone; empty if it has other number formats."""
     if device.type == "cuda":
-        if torch.cuda.get_device_capability(device) < AMPERE:
-            return "fp32", "this GPU has neither TF32 nor bfloat16"
-        if flops >= BF16_FLOPS:
-            return "bf16", f"{step}, bf16 from {flops_text(BF16_FLOPS)} on"
-        if flops >= TF32_FLOPS:
-            return "tf32", f"{step}, tf32 from {flops_text(TF32_FLOPS)} on, bf16 from {flops_text(BF16_FLOPS)} on"
-        return "fp32", f"{step}, tf32 from {flops_text(TF32_FLOPS)} on"
-    if device.type != "cpu":
-        return "fp32", f"always on {device.type}"
-    if not (name := bf16_matrix_instructions()):
-        return "fp32", "this processor has no bfloat16 matrix instructions"
-    if flops < CPU_BF16_FLOPS:
-        return "fp32", f"{step}, bf16 from {flops_text(CPU_BF16_FLOPS)} on"
-    return "bf16", f"{step}, and this processor has bfloat16 matrix instructions, {name}"
+        return "" if torch.cuda.get_device_capability(device) >= AMPERE else "this GPU has neither TF32 nor bfloat16"
+    if device.type == "cpu":
+        # Dot products (AVX512_BF16) gain too little.
+        return "" if has_bf16("amx_bf16") else "this processor has no bfloat16 matrix instructions"
+    return f"always on {device.type}"
 
 
 def threads_by_rule(flops: float) -> tuple[int, str]:
@@ -98,11 +95,10 @@ def threads_by_rule(flops: float) -> tuple[int, str]:
 
 def precisions_text(device: torch.device) -> str:
     """The rule for a device, for steps of any size."""
-    names = [precision_by_rule(device, flops)[0] for flops in (0, TF32_FLOPS, CPU_BF16_FLOPS, BF16_FLOPS)]
-    if len(set(names)) == 1:
-        return f"{names[0]}: {precision_by_rule(device, 0)[1]}"
-    limits = {"cuda": {"tf32": TF32_FLOPS, "bf16": BF16_FLOPS}, "cpu": {"bf16": CPU_BF16_FLOPS}}[device.type]
-    return ", ".join(["fp32", *(f"{name} for steps from {flops_text(limit)} on" for name, limit in limits.items())])
+    if why := only_fp32(device):
+        return f"fp32: {why}"
+    limits = LIMITS[device.type].items()
+    return ", ".join(["fp32", *(f"{name} for steps from {flops_text(limit)} on" for name, limit in limits)])
 
 
 def threads_text() -> str:
@@ -110,22 +106,14 @@ def threads_text() -> str:
     return f"one for each {flops_text(FLOPS_PER_THREAD)} of a step, at most {devices.available_threads()}"
 
 
-def bf16_matrix_instructions() -> str:
-    """The bfloat16 matrix instructions that torch can use here. Dot products (AVX512_BF16) gain too little."""
-    if "amx_bf16" in machine.instructions() and _torch_has_avx512():
-        return "AMX"
-    return "Arm BF16" if _is_arm_bf16() else ""
-
-
 def times_bf16() -> bool:
     """Whether bfloat16 on this CPU is worth timing. Emulated, a step takes minutes."""
-    return _is_arm_bf16() or (_torch_has_avx512() and bool({"amx_bf16", "avx512_bf16"} & machine.instructions()))
+    return has_bf16("amx_bf16", "avx512_bf16")
 
 
-def _is_arm_bf16() -> bool:
-    return "bf16" in machine.instructions()
-
-
-def _torch_has_avx512() -> bool:
-    """Whether torch uses AVX-512, without which its fused attention has no bfloat16. ATEN_CPU_CAPABILITY can forbid it."""
-    return torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+def has_bf16(*of_x86: str) -> bool:
+    """Whether torch can use one of these bfloat16 instructions here, or those of Arm."""
+    known = machine.instructions()
+    # Without AVX-512, which ATEN_CPU_CAPABILITY can forbid, torch's fused attention has no bfloat16.
+    avx512 = torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+    return "bf16" in known or (avx512 and not known.isdisjoint(of_x86))

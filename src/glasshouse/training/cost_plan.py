@@ -162,17 +162,15 @@ def _too_large(job: Job, memory: Callable[[str], dict[str, int]]) -> SpecError |
     """The refusal of a job that needs more memory than there is, even in the smaller number format and with shards."""
     training, processes = job.spec.training, process_group.count_for(job.spec.training)
     available = devices.memory(job.device)
-    needed = sum(at_peak(sharded(memory("fp32"), processes), training).values())
-    if needed > available:
-        needed = min(needed, sum(at_peak(sharded(memory("bf16"), processes), training).values()))
-    if needed > available:
+    totals = (sum(at_peak(sharded(memory(name), processes), training).values()) for name in ("fp32", "bf16"))
+    if (needed := next(totals)) > available and (needed := min(needed, next(totals))) > available:
         return SpecError(
             f"training needs about {size(needed)} of memory, but this device has {size(available)}; choose a smaller "
             f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model, "
             "training.checkpoint_activations=true, or on a GPU training.offload_optimiser=true"
         )
-    state = 2 * sharded(memory("fp32"), processes)["gradients"]
-    if training.offload_optimiser and job.device.type == "cuda" and state > machine.memory():
+    state = 2 * sharded(memory("fp32"), processes)["gradients"] if _is_offloaded(job) else 0
+    if state > machine.memory():
         return SpecError(
             f"puts {size(state)} of optimiser state into main memory, but this machine has {size(machine.memory())}; "
             "choose a smaller model, or several GPUs",
@@ -271,7 +269,7 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
         # Gradients in 8 bits have a place of their own.
         logits = logits // 4 if spec.training.fp8_products else 0
     state = {"optimiser": optimisers.memory(model, spec.training)}
-    if spec.training.offload_optimiser and job.device.type == "cuda":
+    if _is_offloaded(job):
         sizes = [parameter.nbytes for parameter in model.parameters() if parameter.requires_grad]
         state = {"optimiser": 0, VISITING: offloading.bytes_on_gpu(sizes)}
     return {
@@ -282,6 +280,10 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
         # The backward pass of the loss holds the logits' gradient in addition to the saved logits.
         "loss gradient": logits,
     }
+
+
+def _is_offloaded(job: Job) -> bool:
+    return job.spec.training.offload_optimiser and job.device.type == "cuda"
 
 
 def _is_small(job: Job, rows: int) -> bool:

@@ -5,7 +5,7 @@ resumed run continues as if it had never stopped.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -75,13 +75,10 @@ class TrainableModel(ABC):
 
     def evaluate(self, shard: Shard) -> dict[str, float]:
         """The task's metrics on a split, as they are measured during training."""
-        return self._evaluation(shard, final=False).metrics
+        return self.evaluation(shard, final=False).metrics
 
-    def final_evaluation(self, shard: Shard, progress: Callable[[float], None] = lambda share: None) -> Evaluation:
-        """The task's final metrics on a split, and in rank 0 the values of its items."""
-        return self._evaluation(shard, final=True, progress=progress)
-
-    def _evaluation(self, shard: Shard, **options: Any) -> Evaluation:
+    def evaluation(self, shard: Shard, **options: Any) -> Evaluation:
+        """The task's metrics on a split, and in rank 0 the values of its items. `options` are those of the task."""
         items: dict[str, np.ndarray] = {}
 
         def compute() -> dict[str, float]:
@@ -138,13 +135,9 @@ class Engine(TrainableModel):
         # An optimiser of another package may hold its learning rate as a number, which a CUDA graph would never update.
         # Neither communication, nor copies that are waited for, nor activation checkpointing, which saves the state of
         # random numbers, can be recorded.
-        self.graphed_step.enabled &= (
-            all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
-            and self.optimiser_skips
-            and self.parallelism.size == 1
-            and self.offloaded is None
-            and not spec.training.checkpoint_activations
-        )
+        rates_are_tensors = all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
+        plain = self.parallelism.size == 1 and self.offloaded is None and not spec.training.checkpoint_activations
+        self.graphed_step.enabled &= rates_are_tensors and self.optimiser_skips and plain
 
     @property
     def members(self) -> list["Engine"]:
@@ -182,7 +175,11 @@ class Engine(TrainableModel):
         loss = self.parallelism.total(self._gradients(batch, count, self.synchronised_loss, self.parallelism))
         with tied_output.one_gradient(self.model) if self.tied else nullcontext():
             norm = self._clip()
-        if self._may_update(step, loss, norm):
+        record_first_nonfinite(self.first_nonfinite, step, loss, norm)
+        if self.optimiser_skips:
+            torch.ge(self.first_nonfinite, 0, out=self.optimiser.found_inf)
+        # An optimiser that skips updates by `found_inf` is always called. Otherwise this waits for the device.
+        if self.optimiser_skips or self.first_nonfinite < 0:
             (self.offloaded or self.optimiser).step()
             if self.average is not None:
                 update_average(self.average, self.model.state_dict(), ema_rate)
@@ -191,14 +188,11 @@ class Engine(TrainableModel):
     def _clip(self) -> Tensor:
         """Clip the gradient; returns its norm. An optimiser that reads `grad_scale` divides by it in its own kernel."""
         limit, parameters = self.spec.training.clip or float("inf"), [*self.model.parameters()]
-        scales = getattr(self.optimiser, "reads_grad_scale", False)
-        if scales:
-            norm = nn.utils.get_total_norm(parameter.grad for parameter in parameters if parameter.grad is not None)
-        else:
-            norm = nn.utils.clip_grad_norm_(parameters, limit)
-        norm = sharded_tensors.gathered({"norm": norm})["norm"]
-        if scales:
-            self.optimiser.grad_scale = ((norm + 1e-6) / limit).clamp(min=1)
+        if not getattr(self.optimiser, "reads_grad_scale", False):
+            return sharded_tensors.whole(nn.utils.clip_grad_norm_(parameters, limit))
+        gradients = (parameter.grad for parameter in parameters if parameter.grad is not None)
+        norm = sharded_tensors.whole(nn.utils.get_total_norm(gradients))
+        self.optimiser.grad_scale = ((norm + 1e-6) / limit).clamp(min=1)
         return norm
 
     @contextmanager
@@ -249,17 +243,6 @@ class Engine(TrainableModel):
     def failures(self) -> list[int]:
         """For each model, the first step that was not finite, or -1. Waits for the device."""
         return [int(self.first_nonfinite.item())]
-
-    def _may_update(self, step: Tensor, loss: Tensor, norm: Tensor) -> bool:
-        """Record a step that is not finite; returns whether to call the optimiser.
-
-        On CUDA it is always called, and skips the update by `found_inf`. Otherwise this waits for the device.
-        """
-        record_first_nonfinite(self.first_nonfinite, step, loss, norm)
-        if self.optimiser_skips:
-            torch.ge(self.first_nonfinite, 0, out=self.optimiser.found_inf)
-            return True
-        return bool(self.first_nonfinite < 0)
 
     def evaluated_weights(self) -> Tensors:
         average = self._average_weights()

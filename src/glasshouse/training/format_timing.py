@@ -17,15 +17,7 @@ from glasshouse import cpu_kernels
 from glasshouse.parts import fp8_products
 from glasshouse.parts.triton_installed import TRITON_INSTALLED
 from glasshouse.records.progress_bar import say
-from glasshouse.training import (
-    compute_choice,
-    cost_plan,
-    devices,
-    kept_measurements,
-    precision,
-    replica_count,
-    replicas,
-)
+from glasshouse.training import compute_choice, cost_plan, devices, kept_measurements, precision, replica_count, replicas
 from glasshouse.training.job import Job
 from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings, TimedWithout
 from glasshouse.training.precision import BY_PRECISION
@@ -68,14 +60,10 @@ def measure(
         load=load,
         times=tuple(TimedSettings(*settings, tuple(rounds[settings])) for settings in rounds if settings[0] in formats),
     )
-    fastest = measurement.fastest()
-    if fastest is None:
+    if (fastest := measurement.fastest()) is None:
         return measurement
-    return replace(
-        measurement,
-        replicas=_time_replicas(timing, fastest, show),
-        fast_paths=tuple(_time_fast_path(timing, fastest, show)),
-    )
+    together, alone = _time_replicas(timing, fastest, show), _time_fast_path(timing, fastest, show)
+    return replace(measurement, replicas=together, fast_paths=tuple(alone))
 
 
 def _time_fast_path(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> Iterator[TimedWithout]:

@@ -12,23 +12,18 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import lora
 
+# The names of the parameters below all blocks.
+INPUTS = r"((encoder|decoder|text|image)\.)?(embedding|position|segments)"
+
 
 def depths(model: nn.Module) -> dict[str, int]:
     """The depth of every parameter, by name. Decoder blocks are above the blocks of the encoder."""
     encoder_blocks = len(model.encoder.blocks) if hasattr(model, "encoder") else 0  # type: ignore[union-attr,arg-type]
-    result, top = {}, 0
-    for name, _ in model.named_parameters():
-        block = re.search(r"(^|\.)(?:blocks|layers)\.(\d+)\.", name)
-        if block:
-            result[name] = int(block.group(2)) + 1 + (encoder_blocks if name.startswith("decoder.") else 0)
-            top = max(top, result[name])
-    for name, _ in model.named_parameters():
-        if name not in result:
-            is_input = name.startswith(("embedding", "position", "segments")) or re.search(
-                r"^(encoder|decoder|text|image)\.(embedding|position|segments)", name
-            )
-            result[name] = 0 if is_input else top + 1
-    return result
+    names = [name for name, _ in model.named_parameters()]
+    numbers = {name: int(found[1]) for name in names if (found := re.search(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", name))}
+    blocks = {name: n + 1 + (encoder_blocks if name.startswith("decoder.") else 0) for name, n in numbers.items()}
+    top, is_input = max(blocks.values(), default=0), re.compile(INPUTS).match
+    return {name: blocks.get(name, 0 if is_input(name) else top + 1) for name in names}
 
 
 def is_head(name: str) -> bool:

@@ -129,8 +129,9 @@ class Job:
             task = check(spec)
         if prepared is None:
             with progress_bar.bar("preparing text") as bar:
-                show = lambda what, share: bar(share, what)  # noqa: E731
-                prepared = prepared_data.prepare(spec.data, tokenizer, show, task.columns, task.specials)
+                prepared = prepared_data.prepare(
+                    spec.data, tokenizer, lambda what, share: bar(share, what), task.columns, task.specials
+                )
         spec = replace(spec, model=task.complete_model(spec.model, prepared))
         steps = spec.training.steps or batch_stages.steps_for(spec.training, task.example_count(prepared.splits["train"]))
         notes = [*prepared.notes, *adapted]

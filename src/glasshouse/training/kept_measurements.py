@@ -109,28 +109,28 @@ class SpeedMeasurement:
 
     def fastest(self, precision: str = "auto", threads: int = 0) -> TimedSettings | None:
         """The settings to train with, within what the spec sets itself; None if that was not measured."""
-        best = None
-        earlier: list[float] = []
+        best, earlier = None, list[float]()
         for name in BY_PRECISION if precision == "auto" else (precision,):
             times = [one for one in self.times if one.precision == name and threads in (0, one.threads)]
             if not times:
                 continue
-            found, *more = sorted(times, key=lambda one: one.threads)
+            of_format, *more = sorted(times, key=lambda one: one.threads)
             for one in more:
-                found = one if found.seconds > MIN_SPEEDUP * one.seconds else found
-            if all(seconds > MIN_SPEEDUP * found.seconds for seconds in earlier):
-                best = found
-            earlier.append(found.seconds)
+                of_format = one if of_format.seconds > MIN_SPEEDUP * one.seconds else of_format
+            if all(seconds > MIN_SPEEDUP * of_format.seconds for seconds in earlier):
+                best = of_format
+            earlier.append(of_format.seconds)
         return best
+
+    @property
+    def source(self) -> str:
+        """Where a choice comes from."""
+        return f"as measured on {self.date} ({RENEW})"
 
     def reason(self, chosen: TimedSettings) -> str:
         """Where the choice comes from, with the times of all settings."""
         times = join_with_and([f"{one.seconds * 1e3:.1f} ms in {one.settings}" for one in self.times])
-        return f"{chosen.settings}: as measured on {self.date} ({RENEW}): {times}"
-
-    def replica_reason(self, times: TimedReplicas) -> str:
-        """Where the choice for or against replicas comes from."""
-        return f"as measured on {self.date} ({RENEW}): {times.text}"
+        return f"{chosen.settings}: {self.source}: {times}"
 
 
 def settings_text(precision: str, threads: int) -> str:
@@ -141,10 +141,8 @@ def machine_of(device: torch.device) -> dict[str, str]:
     """What a measurement depends on: the processor, its usable cores, the GPU and torch."""
     described = machine.describe(str(device))
     facts = {name: described[name] for name in ("processor", "cores", "torch", "device", "accelerator") if name in described}
-    return facts | {
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-        "threads": str(devices.available_threads()),
-    }
+    instructions = torch.backends.cpu.get_cpu_capability()
+    return facts | {"instructions": instructions, "threads": str(devices.available_threads())}
 
 
 def shape_of(job: Job) -> dict[str, Any]:
@@ -191,14 +189,11 @@ def find(job: Job) -> tuple[SpeedMeasurement | None, str]:
     path = file_of(described, shape)
     if not path.exists():
         return None, ""
-    measurement, wrong = read(path), ""
-    if measurement is None:
-        wrong = "damaged"
-    elif (measurement.machine, measurement.shape) != (described, shape):
-        wrong = "of another machine or shape"
-    if wrong:
-        return None, f"the kept measurement {path} is {wrong} and is not used; renew it with: {RENEW}"
-    return measurement, ""
+    measurement = read(path)
+    if measurement and (measurement.machine, measurement.shape) == (described, shape):
+        return measurement, ""
+    wrong = "of another machine or shape" if measurement else "damaged"
+    return None, f"the kept measurement {path} is {wrong} and is not used; renew it with: {RENEW}"
 
 
 def read(path: Path) -> SpeedMeasurement | None:

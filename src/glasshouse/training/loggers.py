@@ -9,19 +9,16 @@ from glasshouse.specs.errors import MissingExtra
 
 
 class Logger(ABC):
-    """Receives every row of metrics."""
+    """Receives every row of metrics of the run in a folder."""
 
     @abstractmethod
-    def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
-        """Open the logger for the run in this folder."""
+    def __init__(self, folder: Path, spec: dict[str, Any]) -> None: ...
 
     @abstractmethod
-    def log(self, step: int, values: dict[str, float]) -> None:
-        """Log the metrics of one step."""
+    def log(self, step: int, values: dict[str, float]) -> None: ...
 
     @abstractmethod
-    def close(self) -> None:
-        """Flush and close."""
+    def close(self) -> None: ...
 
 
 class TensorBoard(Logger):
@@ -57,8 +54,9 @@ class MLflow(Logger):
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
         self.mlflow = _imported("mlflow", "mlflow")
         self.mlflow.start_run(run_name=folder.name)
+        tables = {section: table for section, table in spec.items() if isinstance(table, dict)}
         self.mlflow.log_params(
-            {f"{a}.{b}": v for a, table in spec.items() if isinstance(table, dict) for b, v in table.items()}
+            {f"{name}.{field}": value for name, table in tables.items() for field, value in table.items()}
         )
 
     def log(self, step: int, values: dict[str, float]) -> None:

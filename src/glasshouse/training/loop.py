@@ -23,24 +23,14 @@ from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError
-from glasshouse.training import (
-    cost_plan,
-    devices,
-    nonfinite,
-    parallelism,
-    parent_death,
-    process_group,
-    resume,
-    run_progress,
-    torchrun,
-)
+from glasshouse.training import cost_plan, devices, nonfinite, parallelism, parent_death, process_group, resume, torchrun
 from glasshouse.training.engine import Engine, StepResult
 from glasshouse.training.evaluation_samples import EvaluationSamples
 from glasshouse.training.parallelism import SINGLE, Parallelism
 from glasshouse.training.process_group import LostProcess
 from glasshouse.training.replicas import Replicas
 from glasshouse.training.resume import OpenedRun, step_of
-from glasshouse.training.run_progress import CheckpointState, Display, RunProgress, State, TrainableModel, show_progress
+from glasshouse.training.run_progress import Display, RunProgress, State, TrainableModel
 from glasshouse.training.signals import SignalWatch, catch_signals, reraise_lost_interrupt
 
 # Steps between reads of the results, by device. Each read waits for an accelerator.
@@ -201,15 +191,15 @@ class _Loop:
         self.members = []
         models: Sequence[TrainableModel] = self.engine.members
         for opened, model in zip(group, models, strict=True):
-            run, job, saved = opened.run, opened.job, opened.saved
-            progress = run_progress.restore(model, saved, run, job) if saved else CheckpointState()
-            member = RunProgress(run, job, model, progress, parallelism.is_main, self.saver)
+            run, member = opened.run, RunProgress(opened.run, opened.job, model, parallelism.is_main, self.saver)
             self.members.append(member)
+            if opened.saved:
+                member.restore(opened.saved)
             if opened.ended:
                 member.state = State.ENDED_BEFORE
             elif member.writes:
-                metric_log.rewind(run.metrics_file, progress.step)
-                sample_log.rewind(run.path, progress.step)
+                metric_log.rewind(run.metrics_file, member.step)
+                sample_log.rewind(run.path, member.step)
                 run.record(machine=machine.describe(str(self.engine.device)))
         if isinstance(self.engine, Replicas):
             self.engine.deactivate([opened.ended for opened in group])
@@ -243,7 +233,9 @@ class _Loop:
                     stack.callback(logger.close)
                     member.loggers.append(logger)
                 member.record(status=Status.TRAINING)
-            self.display = stack.enter_context(show_progress(self.title, self.step, self.job.steps, self.job.task.metrics))
+            others = f" and {len(self.members) - 1} more" if len(self.members) > 1 else ""
+            self.display = Display(self.members[0].run.name + others, self.step, self.job.steps, self.job.task.metrics)
+            stack.enter_context(self.display.live)
             devices.reset_peak_memory(self.engine.device)
             self.clock = time.perf_counter()
             for member in self.active:
@@ -257,17 +249,11 @@ class _Loop:
         memory = devices.peak_memory(self.engine.device)
         speed = self.steps_taken / self.step_seconds if self.step_seconds else 0.0
         finishing = [member for member in self.members if member.state in (State.STEPPING, State.STOPPED)]
-        # The final evaluation does not count as training time.
-        for member in finishing:
+        for member in finishing:  # the final evaluation does not count as training time
             member.state = State.TRAINED
         for member in finishing:
             member.finish(memory, speed, self._add_elapsed_time)
         return self.failures
-
-    @property
-    def title(self) -> str:
-        first = self.members[0].run.name
-        return first if len(self.members) == 1 else f"{first} and {len(self.members) - 1} more"
 
     def _step(self) -> None:
         """Take one step, then log, evaluate, save or stop as due."""
@@ -302,11 +288,8 @@ class _Loop:
         if signal and not last and self.active:
             for member in self.members if self.parallelism.is_main else ():
                 stop_request.withdraw(member.run.path)
-            raise Interrupted(
-                signal,
-                f"stopped and saved after step {self.step} of {self.job.steps}",
-                f"glasshouse resume {self.members[0].run.name}",
-            )
+            reached = f"stopped and saved after step {self.step} of {self.job.steps}"
+            raise Interrupted(signal, reached, f"glasshouse resume {self.members[0].run.name}")
 
     def _requested_stop(self) -> int | None:
         """SIGTERM if some process asked one of these runs to stop by a file in its folder; see `stop_request`."""
@@ -327,8 +310,7 @@ class _Loop:
 
     def _read_results(self) -> None:
         """Read the results of the pending steps from the device and log them."""
-        failed_steps = self.engine.failures()
-        stages = self.engine.stages
+        failed_steps, stages = self.engine.failures(), self.engine.stages
         tokens = sum(self.job.task.batch_tokens(stages.at(step - 1).batch) for step, _ in self.pending)
         results = [(step, result.metrics()) for step, result in self.pending]
         self._add_elapsed_time()
@@ -340,14 +322,11 @@ class _Loop:
         for number, (member, failed_step) in enumerate(zip(self.members, failed_steps, strict=True)):
             if member.state is not State.STEPPING:
                 continue
-            rows = [
-                (step, metrics[number] | {"tokens_per_second": tokens / seconds})
-                for step, metrics in results
-                if failed_step < 0 or step <= failed_step
-            ]
-            if rows:
+            last = failed_step if failed_step >= 0 else self.step
+            speed = {"tokens_per_second": tokens / seconds}
+            if rows := [(step, metrics[number] | speed) for step, metrics in results if step <= last]:
                 member.log(rows)
-            member.progress.step = self.step
+            member.step = self.step
             if failed_step >= 0:
                 self._fail(member, failed_step)
             else:
@@ -360,27 +339,25 @@ class _Loop:
         now = time.perf_counter()
         seconds, self.clock = now - self.clock, now
         for member in self.active:
-            member.progress.seconds += seconds
+            member.seconds += seconds
         return seconds
 
     def _evaluate(self) -> bool:
         """Evaluate every active run on its validation split; returns whether any run improved."""
-        metrics_by_member = {id(member): member.evaluate() for member in self.active}
+        evaluated = [(member, member.evaluate()) for member in self.active]
         self._add_elapsed_time()
-        self._sample()
-        improved = [member for member in self.active if member.update_best(metrics_by_member[id(member)])]
-        rows = [metrics for metrics in metrics_by_member.values() if metrics]
-        self.display.evaluation(self.step, _mean(rows) if rows else {})
-        return bool(improved)
-
-    def _sample(self) -> None:
-        """Write samples of as many active runs as there is time for, those with the oldest samples first."""
+        # Samples of as many runs as there is time for, those with the oldest samples first.
         for member in sorted(self.active, key=lambda member: member.sampled):
-            if self.samples is None or not self.samples.is_due(member.progress.seconds):
-                return
+            if self.samples is None or not self.samples.is_due(member.seconds):
+                break
             self.samples.write(member.run, self.step, member.model.evaluated_weights)
             member.sampled = self.step
             self._add_elapsed_time()
+        improved = [member for member, metrics in evaluated if member.update_best(metrics)]
+        rows = [metrics for _, metrics in evaluated if metrics]
+        means = {name: statistics.fmean(row[name] for row in rows) for name in rows[0]} if rows else {}
+        self.display.evaluation(self.step, means)
+        return bool(improved)
 
     def _fail(self, member: RunProgress, step: int) -> None:
         """Record a run as failed because its loss or gradient is not finite, with the reason and a remedy."""
@@ -402,11 +379,6 @@ class _Loop:
         self.failures.append(message)
         if len(self.members) > 1:
             say(message)
-
-
-def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean of each metric."""
-    return {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
 
 
 def run_as_rank(command: Callable[[], object]) -> None:

@@ -19,8 +19,8 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.training import sharded_tensors
-from glasshouse.training.adamw import ListedAdamW
-from glasshouse.training.optimisers import Optimiser, parameter_groups, refuse_nesterov_without_momentum, trained
+from glasshouse.training.adamw import AdamW
+from glasshouse.training.optimisers import parameter_groups, refuse_nesterov_without_momentum
 
 # a, b, c of x -> a x + b x^3 + c x^5, which a step applies to all singular values.
 Polynomial = tuple[float, float, float]
@@ -44,13 +44,14 @@ SAME, PER_STEP = "quintic", "minimax"
 WIDE = 1.5
 
 
-class Muon(Optimiser):
+class Muon(AdamW):
     """m <- momentum m + (1 - momentum) g, w <- w - rate (scale U V^T + decay w), U S V^T being m (or its look-ahead).
 
     `match-adamw` scales by 0.2 sqrt(max(rows, columns)), so that an update is as large as AdamW's and both can share one
     learning rate (Liu et al., Muon is Scalable, 2025). `spectral` scales by sqrt(max(1, rows / columns)), as the original
     does; its learning rate is about 0.02, so set `training.matrix_rate` to that over AdamW's. The iteration computes in
     bfloat16 on CUDA and in float32 elsewhere, all matrices of one shape in one call. Sharded matrices are gathered for it.
+    The other parameters get AdamW's update.
     """
 
     unsupported: ClassVar[Unsupported] = {"replicas": "Muon has no version for stacked weights"}
@@ -82,47 +83,18 @@ class Muon(Optimiser):
                 PER_STEP,
             )
 
-    @staticmethod
-    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        settings, matrices = settings_of(Muon, training.own), hidden_matrices(model)
-        groups = parameter_groups(model, training, orthogonal=matrices, orthogonal_rate=settings.matrix_rate)
-        return MuonUpdate(groups, matrices, settings, (training.beta1, training.beta2))
-
     @classmethod
-    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
-        matrices = hidden_matrices(model)
-        return sum(one.numel() * (1 if one in matrices else 2) for one in trained(model))
-
-
-def hidden_matrices(model: nn.Module) -> dict[nn.Parameter, list[int]]:
-    """The matrices of linear layers in blocks -> the rows of each matrix that they consist of."""
-    found: dict[nn.Parameter, list[int]] = {}
-    for name, module in model.named_modules():
-        # The weight of a layer with an adapter is no parameter.
-        if "blocks." in name and isinstance(module, nn.Linear) and isinstance(module.weight, nn.Parameter):
-            found[module.weight] = [module.out_features]
-    for module in model.modules():
-        if isinstance(module, Attention):
-            weight = module.projection.weight
-            if isinstance(weight, nn.Parameter) and weight in found:
-                found[weight] = list(module.projection_sizes)
-    return found
-
-
-class MuonUpdate(ListedAdamW):
-    """Muon's update of some groups, and AdamW's of the others. `matrices` are the rows of the matrices in each parameter."""
+    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+        matrices, rate = hidden_matrices(model), settings_of(Muon, training.own).matrix_rate
+        return cls(parameter_groups(model, training, orthogonal=matrices, orthogonal_rate=rate), training, matrices)
 
     def __init__(
-        self,
-        groups: list[dict[str, Any]],
-        matrices: dict[nn.Parameter, list[int]],
-        settings: Muon.Settings,
-        betas: tuple[float, float],
+        self, groups: list[dict[str, Any]], training: TrainingSpec, matrices: dict[nn.Parameter, list[int]]
     ) -> None:
-        super().__init__(groups, betas)
-        self.matrices, self.settings = matrices, settings
-        steps = settings.newton_schulz_steps
-        self.polynomials = MINIMAX[steps] if settings.newton_schulz == PER_STEP else (QUINTIC,) * steps
+        """`matrices` are the rows of the matrices in each parameter of the orthogonal groups."""
+        super().__init__(groups, training)
+        self.matrices, steps = matrices, self.settings.newton_schulz_steps
+        self.polynomials = MINIMAX[steps] if self.settings.newton_schulz == PER_STEP else (QUINTIC,) * steps
 
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> dict[str, Tensor]:
         if group["orthogonal"]:
@@ -148,6 +120,19 @@ class MuonUpdate(ListedAdamW):
             torch._foreach_add_(directions, weights, alpha=group["weight_decay"])
         torch._foreach_mul_(directions, rate)
         torch._foreach_sub_(weights, directions)
+
+
+def hidden_matrices(model: nn.Module) -> dict[nn.Parameter, list[int]]:
+    """The matrices of linear layers in blocks -> the rows of each matrix that they consist of."""
+    found: dict[nn.Parameter, list[int]] = {}
+    for name, module in model.named_modules():
+        # The weight of a layer with an adapter is no parameter.
+        if "blocks." in name and isinstance(module, nn.Linear) and isinstance(module.weight, nn.Parameter):
+            found[module.weight] = [module.out_features]
+    for module in model.modules():
+        if isinstance(module, Attention) and (weight := module.projection.weight) in found:
+            found[weight] = list(module.projection_sizes)
+    return found
 
 
 def orthogonalise_all(matrices: Sequence[Tensor], polynomials: Sequence[Polynomial], scale: str) -> None:

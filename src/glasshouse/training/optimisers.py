@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs import catalogue
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import sharded_tensors
-from glasshouse.training.freezing import depths
+from glasshouse.training.freezing import depths, trained_parameters
 from glasshouse.training.offloading import OffloadedState
 
 DELETE = "delete that checkpoint, and the run is resumed from an earlier one"
@@ -24,21 +25,19 @@ class Optimiser(ABC):
     """Builds a torch optimiser for a model. A subclass may declare `Settings`, which become fields of `training`."""
 
     unsupported: ClassVar[Unsupported] = {}
-    numbers_per_weight: ClassVar[int] = 2
-    """How many numbers of state are kept for a weight that is trained."""
 
-    @staticmethod
+    @classmethod
     @abstractmethod
-    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
         """The optimiser of the model's parameters. The schedule sets the learning rates of its groups in every step."""
 
     @classmethod
     def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
-        """How many numbers of state it keeps for the parameters that are trained, without counters."""
-        return cls.numbers_per_weight * sum(parameter.numel() for parameter in trained(model))
+        """How many numbers of state it keeps for the parameters that are trained, without counters: 2, unless it says so."""
+        return 2 * trained_parameters(model)
 
 
-class ListedUpdate(torch.optim.Optimizer, ABC):
+class ListedUpdate(Optimiser, torch.optim.Optimizer):
     """Takes steps group by group, as operations on lists of tensors. As in torch's fused optimisers, `found_inf` above 0
     leaves all weights unchanged.
 
@@ -53,8 +52,22 @@ class ListedUpdate(torch.optim.Optimizer, ABC):
     add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
 
-    def __init__(self, groups: list[dict[str, Any]]) -> None:
-        super().__init__(groups, {})
+    def __init__(self, groups: list[dict[str, Any]], training: TrainingSpec) -> None:
+        torch.optim.Optimizer.__init__(self, groups, {})
+        self.beta1, self.beta2 = training.beta1, training.beta2
+        self.settings = settings_of(type(self), training.own)
+
+    @classmethod
+    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+        return cls(parameter_groups(model, training), training)
+
+    @classmethod
+    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
+        built = cls.build(model, training)
+        assert isinstance(built, ListedUpdate)
+        trained = [(group, one) for group in built.param_groups for one in group["params"] if one.requires_grad]
+        states = (state for group, one in trained for state in built.initial_state(group, one).values())
+        return sum(state.numel() for state in states if state.dim())
 
     @abstractmethod
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
@@ -125,10 +138,6 @@ def rate_factors(model: nn.Module, training: TrainingSpec) -> dict[str, float]:
     parameter_depths = depths(model)
     top = max(parameter_depths.values(), default=0)
     return {name: training.layer_decay ** (top - depth) for name, depth in parameter_depths.items()}
-
-
-def trained(model: nn.Module) -> list[nn.Parameter]:
-    return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
 def check(training: TrainingSpec) -> None:

@@ -11,7 +11,7 @@ Which library multiplies float32 matrices on a processor is decided here too.
 import platform
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -31,10 +31,8 @@ warnings.filterwarnings("ignore", "Mismatch dtype between input and weight")
 
 @contextmanager
 def context(precision: str, device: torch.device) -> Iterator[None]:
-    with ExitStack() as stack:
-        stack.enter_context(float32_products(precision, device))
-        if precision == "bf16":
-            stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
+    autocast = torch.autocast(device.type, dtype=torch.bfloat16) if precision == "bf16" else nullcontext()
+    with float32_products(precision, device), autocast:
         yield
 
 

@@ -23,12 +23,10 @@ MEMORY_SHARE = 0.8
 # and of 8: 1.5 and 2.3 at 5 MFLOP, 1.4 and 2.0 at 17, 1.1 and 1.3 at 23, 1.3 and 1.9 at 34, 0.9 and 1.1 at 71, 0.8 and 0.9
 # at 512. In groups of 2 it was 0.9 or less.
 FEWEST = 4
-CPU_FLOPS = 4e7
 # One H200, fp32, CUDA graphs (docs/replicas.md): a step of 1.75 GFLOP took 0.97 ms alone, 0.34 ms a replica in a group of 8,
 # and 0.11 ms in a group of 512, which is 16 TFLOP/s. At that rate 16 GFLOP take as long as the step alone, which is mostly
-# overhead. Larger steps were not timed.
-CUDA_FLOPS = 1.6e10
-LIMITS = {"cpu": CPU_FLOPS, "cuda": CUDA_FLOPS}
+# overhead. Larger steps were not timed. These are the largest FLOPs of a step, by device.
+LIMITS = {"cpu": 4e7, "cuda": 1.6e10}
 TOO_LARGE = "one after another: several need more memory than the device has"
 CANNOT_BE_REPLICAS = "these runs cannot be replicas: {}; train them one after another (replicas off)"
 
@@ -37,13 +35,13 @@ def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
     """(number of replicas, reason). `together` forces (True) or forbids them; None: as measured, or by rule."""
     if together is False or len(jobs) == 1:
         return 1, ""
-    if reason := replicas.obstacle(jobs[0].spec):
+    reason = replicas.obstacle(jobs[0].spec) or ""
+    if reason:
         return _refuse(reason, together)
     limit = max_replicas(jobs[0], predicted_memory(jobs[0]))
     count = min(len(jobs), limit)
     if count == 1:
         return 1, "" if together else TOO_LARGE
-    reason = ""
     if together is None:
         is_faster, reason = _is_faster(jobs[0], count)
         if not is_faster:
@@ -79,7 +77,7 @@ def _is_faster(job: Job, count: int) -> tuple[bool, str]:
     measurement, remark = kept_measurements.find(job)
     times = measurement.replicas if measurement else None
     if measurement and times and (times.precision, times.threads) == (training.precision, training.threads):
-        return times.is_faster, measurement.replica_reason(times)
+        return times.is_faster, f"{measurement.source}: {times.text}"
     # The texts of the first batches differ between seeds. All seeds get the choice of one.
     is_faster, reason = trains_together_by_rule(job.device, job.with_seed(0).step_flops())
     return is_faster, f"by rule ({reason})" + (f"; {remark}" if remark else "")

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from glasshouse.data import batch_stages, batches
+from glasshouse.data import batches
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.models.base import Model
@@ -82,10 +82,10 @@ def obstacle(spec: Spec) -> str | None:
     for field, reason in OF_SINGLE_MODELS.items():
         if getattr(training, field):
             return f"training.{field} {reason}"
-    if training.optimiser != "adamw":
-        unsupported = getattr(catalogue.find("optimiser", training.optimiser, "training.optimiser"), "unsupported", {})
-        return str(unsupported.get("replicas", f"training.optimiser={training.optimiser!r} has no version for replicas"))
-    return None
+    if training.optimiser == "adamw":
+        return None
+    unsupported = getattr(catalogue.find("optimiser", training.optimiser, "training.optimiser"), "unsupported", {})
+    return str(unsupported.get("replicas", f"training.optimiser={training.optimiser!r} has no version for replicas"))
 
 
 def use_plain_parts(model: nn.Module) -> None:
@@ -105,7 +105,7 @@ class Replicas:
         self.train_shard: Shard = first_job.prepared.splits["train"]
         self.seeds = np.array([spec.training.seed for spec in self.specs])
         examples, lengths = self.task.example_count(self.train_shard), self.task.example_lengths(self.train_shard)
-        self.stages = batch_stages.stages_of(self.spec.training, self.steps)
+        self.stages = first_job.stages
         self.order = BatchOrder(self.seeds, self.stages, examples, lengths)
         models = [job.model().train() for job in jobs]
         self.weights = _stacked([dict(model.named_parameters()) for model in models], self.device)
@@ -117,7 +117,7 @@ class Replicas:
         # Its parameters say which parameters of all replicas are trained at a step. The last step trains the most.
         self.unfreezing = UnfreezingSchedule(self.scratch, self.spec.training, self.steps)
         self.unfreezing.apply(self.steps)
-        self.optimiser = StackedAdamW(self.scratch, self._trained_and_frozen()[0], self.specs, self.steps)
+        self.optimiser = StackedAdamW(self.scratch, self._trained(), self.specs, self.steps)
         self.unfreezing.apply(0)
         self.tied = False
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
@@ -144,21 +144,18 @@ class Replicas:
         use_plain_parts(model)
         task, loss_module = self.task, LossModule(model, self.task.loss_sum)
 
-        def call(trained: Tensors, frozen: Tensors, buffers: Tensors, work: Batch | Callable[[], Any]) -> Tensor:
-            tensors = {f"model.{name}": tensor for name, tensor in (trained | frozen | buffers).items()}
-            return functional_call(loss_module, tensors, (work,))
+        def call(tensors: Tensors, work: Batch | Callable[[], Any]) -> Tensor:
+            return functional_call(loss_module, {f"model.{name}": tensor for name, tensor in tensors.items()}, (work,))
 
-        def loss(trained: Tensors, frozen: Tensors, buffers: Tensors, batch: Batch, count: Tensor) -> Tensor:
-            return call(trained, frozen, buffers, batch) / count
+        def loss(tensors: Tensors, batch: Batch, count: Tensor) -> Tensor:
+            return call(tensors, batch) / count
 
-        def features(trained: Tensors, frozen: Tensors, buffers: Tensors, inputs: Tensor) -> Tensor:
-            return call(trained, frozen, buffers, lambda: model.features(inputs))
+        def features(tensors: Tensors, inputs: Tensor) -> Tensor:
+            return call(tensors, lambda: model.features(inputs))
 
-        def loss_of_features(
-            trained: Tensors, frozen: Tensors, buffers: Tensors, batch: Batch, count: Tensor, ready: Tensor
-        ) -> Tensor:
+        def loss_of_features(tensors: Tensors, batch: Batch, count: Tensor, ready: Tensor) -> Tensor:
             with_features: Any = linear_cross_entropy.WithFeatures(model, lambda inputs: ready)
-            return call(trained, frozen, buffers, lambda: task.loss_sum(with_features, batch)) / count
+            return call(tensors, lambda: task.loss_sum(with_features, batch)) / count
 
         vectorised: Any = partial(vmap, randomness="different")
         if not self.spec.training.compile:
@@ -167,29 +164,24 @@ class Replicas:
             return compiled(vectorised(loss))
         # The kernels of the loss cannot be compiled.
         compiled_features, losses = compiled(vectorised(features)), vectorised(loss_of_features)
-        return lambda *tensors: losses(*tensors, compiled_features(*tensors[:3], tensors[3]["inputs"]))
+        return lambda tensors, batch, counts: losses(tensors, batch, counts, compiled_features(tensors, batch["inputs"]))
 
     def _gradients(self, batch: Batch, counts_R: Tensor) -> tuple[Tensors, Tensor]:
         """The gradients and the loss of every replica, which are independent, from the sum of the losses.
 
         `torch.func.grad` inside `vmap` gives the same, but keeps all for second derivatives: twice the memory.
         """
-        trained, frozen = self._trained_and_frozen()
         number_format = self.spec.training.precision
         with torch.enable_grad(), precision.float32_products(number_format, self.device):
-            leaves = {name: tensor.detach().requires_grad_() for name, tensor in trained.items()}
+            leaves = {name: tensor.detach().requires_grad_() for name, tensor in self._trained().items()}
             with precision.context(number_format, self.device):
-                losses_R = self._losses(leaves, frozen, self.buffers, batch, counts_R)
+                losses_R = self._losses(self.stacked | leaves, batch, counts_R)
             gradients = torch.autograd.grad(losses_R.sum(), [*leaves.values()], materialize_grads=True)
         return dict(zip(leaves, gradients, strict=True)), losses_R.detach()
 
-    def _trained_and_frozen(self) -> tuple[Tensors, Tensors]:
-        """The stacked parameters that are trained at the present step, and those that are not."""
-        trained = {name for name, parameter in self.scratch.named_parameters() if parameter.requires_grad}
-        return (
-            {name: tensor for name, tensor in self.weights.items() if name in trained},
-            {name: tensor for name, tensor in self.weights.items() if name not in trained},
-        )
+    def _trained(self) -> Tensors:
+        """The stacked parameters that are trained at the present step."""
+        return {name: self.weights[name] for name, parameter in self.scratch.named_parameters() if parameter.requires_grad}
 
     def batch(self, step: int) -> tuple[Batch, Tensor]:
         """(the batches of all replicas, the number of predictions in each), on the CPU; the first axis is the replica."""
@@ -240,20 +232,17 @@ class Replicas:
         """For each replica, the first step that was not finite, or -1. Waits for the device."""
         return [int(step) for step in self.first_nonfinite_R.tolist()]
 
+    @torch.no_grad()
     def copy_to_scratch(self, replica: int, tensors: Tensors) -> Model:
         """Copy one replica's slice of stacked tensors to the scratch model; returns the scratch model."""
-        with torch.no_grad():
-            for name, tensor in self._scratch_tensors().items():
-                tensor.copy_(tensors[name][replica])
+        for name, tensor in (*self.scratch.named_parameters(), *self.scratch.named_buffers()):
+            tensor.copy_(tensors[name][replica])
         return self.scratch
 
+    @torch.no_grad()
     def copy_from_scratch(self, replica: int, tensors: Tensors) -> None:
-        with torch.no_grad():
-            for name, tensor in self._scratch_tensors().items():
-                tensors[name][replica] = tensor
-
-    def _scratch_tensors(self) -> Tensors:
-        return dict(self.scratch.named_parameters()) | dict(self.scratch.named_buffers())
+        for name, tensor in (*self.scratch.named_parameters(), *self.scratch.named_buffers()):
+            tensors[name][replica] = tensor
 
 
 class Replica(TrainableModel):

@@ -1,12 +1,11 @@
 """The progress of one run in the training loop: its log, evaluations, checkpoints, outcome and display. Takes no steps."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from rich.progress import Progress, TaskID, TextColumn
+from rich.progress import TextColumn
 
 from glasshouse.metrics.metric import LOSS, Metrics
 from glasshouse.records import checkpoint, item_values, metric_log, progress_bar
@@ -34,34 +33,6 @@ class State(Enum):
     ENDED_BEFORE = auto()  # it ended in an earlier process and only keeps its place among the replicas
 
 
-@dataclass
-class CheckpointState:
-    """The values of a checkpoint that are not tensors."""
-
-    step: int = 0
-    seconds: float = 0.0
-    # The step, the metric and its value at the best evaluation so far; empty before the first evaluation.
-    best: dict[str, Any] = field(default_factory=dict)
-
-
-def restore(model: TrainableModel, saved: Checkpoint, run: RunFolder, job: Job) -> CheckpointState:
-    """Load a checkpoint to continue from it. Refuses one that this run has not written: RunError."""
-    where = checkpoint.folder_of(run.checkpoints, saved.step)
-    state = CheckpointState(saved.step, saved.values["seconds"], saved.values["best"])
-    groups = {"model", "optimiser"} | ({"average"} if job.spec.training.ema else set())
-    wrong = ""
-    if missing := sorted(groups - set(saved.groups)):
-        wrong = f"it lacks the tensors of {missing[0]!r}"
-    elif saved.step > job.steps:
-        wrong = f"it is of step {saved.step:,}, and the run has {job.steps:,} steps"
-    elif state.best and (metric := state.best["metric"]) not in job.task.metrics:
-        wrong = f"its best evaluation is by {metric!r}, and the metrics are {', '.join(job.task.metrics)}"
-    if wrong:
-        raise RunError(f"{where} is not of this run: {wrong}; delete it, or restore the run's spec.toml")
-    model.restore(saved)
-    return state
-
-
 def kept_steps(best: Mapping[str, Any], spec: Spec) -> set[int]:
     """The steps whose checkpoints are kept: the best one, and that of `training.checkpoint_at`."""
     return {int(best["step"]) if best else 0, spec.training.checkpoint_at} - {0}
@@ -71,18 +42,37 @@ def kept_steps(best: Mapping[str, Any], spec: Spec) -> set[int]:
 class RunProgress:
     """One of the runs that the loop trains. Of several processes that train it together, one writes its folder.
 
-    With a saver, checkpoints are written while training goes on. `sampled` is the step of the newest samples.
+    With a saver, checkpoints are written while training goes on. A checkpoint has its step, the seconds of training, and the
+    best evaluation so far: its step, its metric and the value. `sampled` is the step of the newest samples.
     """
 
     run: RunFolder
     job: Job
     model: TrainableModel
-    progress: CheckpointState
-    writes: bool = True
-    saver: CheckpointSaver | None = None
+    writes: bool
+    saver: CheckpointSaver | None
+    step: int = 0
+    seconds: float = 0.0
+    best: dict[str, Any] = field(default_factory=dict)
     loggers: list[Logger] = field(default_factory=list)
     state: State = State.STEPPING
     sampled: int = 0
+
+    def restore(self, saved: Checkpoint) -> None:
+        """Load a checkpoint to continue from it. Refuses one that this run has not written: RunError."""
+        self.step, self.seconds, self.best = saved.step, saved.values["seconds"], saved.values["best"]
+        groups = {"model", "optimiser"} | ({"average"} if self.job.spec.training.ema else set())
+        metrics, wrong = self.job.task.metrics, ""
+        if missing := sorted(groups - set(saved.groups)):
+            wrong = f"it lacks the tensors of {missing[0]!r}"
+        elif saved.step > self.job.steps:
+            wrong = f"it is of step {saved.step:,}, and the run has {self.job.steps:,} steps"
+        elif self.best and (metric := self.best["metric"]) not in metrics:
+            wrong = f"its best evaluation is by {metric!r}, and the metrics are {', '.join(metrics)}"
+        if wrong:
+            where = checkpoint.folder_of(self.run.checkpoints, saved.step)
+            raise RunError(f"{where} is not of this run: {wrong}; delete it, or restore the run's spec.toml")
+        self.model.restore(saved)
 
     def record(self, **facts: Any) -> None:
         if self.writes:
@@ -92,7 +82,7 @@ class RunProgress:
         """Write rows of (step, metrics) to the metric log and to the loggers."""
         if not self.writes:
             return
-        seconds = round(self.progress.seconds, 3)
+        seconds = round(self.seconds, 3)
         metric_log.append(self.run.metrics_file, *({"step": step, **values, "seconds": seconds} for step, values in rows))
         for logger in self.loggers:
             for step, values in rows:
@@ -104,7 +94,7 @@ class RunProgress:
         if shard.tokens_count < 2:
             return {}
         metrics = self.model.evaluate(shard)
-        self.log([(self.progress.step, {f"validation.{name}": value for name, value in metrics.items()})])
+        self.log([(self.step, {f"validation.{name}": value for name, value in metrics.items()})])
         return metrics
 
     def update_best(self, metrics: dict[str, float]) -> bool:
@@ -112,97 +102,83 @@ class RunProgress:
         if not metrics:
             return False
         criterion = self.job.task.metrics[self.job.task.criterion]
-        value, best = metrics[criterion.name], self.progress.best
-        if best and (value <= best["value"] if criterion.higher_is_better else value >= best["value"]):
+        value, sign = metrics[criterion.name], 1 if criterion.higher_is_better else -1
+        if self.best and sign * value <= sign * self.best["value"]:
             return False
-        self.progress.best = {"step": self.progress.step, "metric": criterion.name, "value": value}
+        self.best = {"step": self.step, "metric": criterion.name, "value": value}
         return True
 
     @property
     def out_of_patience(self) -> bool:
         """Whether `training.patience` evaluations have passed without improvement, so that the run stops early."""
-        patience, best = self.job.spec.training.patience, self.progress.best
-        steps_since_best = self.progress.step - best["step"] if best else 0
-        return bool(patience) and steps_since_best >= patience * self.job.spec.evaluation.every
+        patience = self.job.spec.training.patience * self.job.spec.evaluation.every
+        return bool(patience and self.best) and self.step - self.best["step"] >= patience
 
     def save(self) -> None:
         """Write a checkpoint, and delete those that are neither the best nor to be kept nor among the latest."""
-        values = {"seconds": self.progress.seconds, "best": self.progress.best}
+        values = {"seconds": self.seconds, "best": self.best}
         groups = self.model.checkpoint_groups()
         if not self.writes:
             return
-        saved, keep = Checkpoint(self.progress.step, groups, values), kept_steps(self.progress.best, self.job.spec)
+        saved, keep = Checkpoint(self.step, groups, values), kept_steps(self.best, self.job.spec)
         if self.saver is not None:
             self.saver.save(self.run.checkpoints, saved, keep)
-            return
-        checkpoint.save(self.run.checkpoints, saved)
-        checkpoint.prune(self.run.checkpoints, keep)
+        else:
+            checkpoint.save(self.run.checkpoints, saved)
+            checkpoint.prune(self.run.checkpoints, keep)
 
     def stop(self) -> None:
         """Stop early. The best checkpoint is saved already."""
         self.state = State.STOPPED
-        self.record(status=Status.STOPPED, stopped=self.progress.step)
+        self.record(status=Status.STOPPED, stopped=self.step)
         patience = self.job.spec.training.patience
-        say(f"{self.run.name}: stopped early after step {self.progress.step}: no improvement in {patience} evaluations")
+        say(f"{self.run.name}: stopped early after step {self.step}: no improvement in {patience} evaluations")
 
     def finish(self, memory: int, batches_per_second: float, elapsed_time: Callable[[], float]) -> None:
         """Run the final evaluation with the best weights, and record the outcome."""
         if self.writes:
             # A process that was killed after its last checkpoint may not have deleted the older ones.
-            checkpoint.prune(self.run.checkpoints, kept_steps(self.progress.best, self.job.spec))
-        outcome: dict[str, Any] = {
-            "seconds": self.progress.seconds,
-            "memory": memory,
-            "batches_per_second": batches_per_second,
-        }
-        if self.progress.best:
+            checkpoint.prune(self.run.checkpoints, kept_steps(self.best, self.job.spec))
+        outcome: dict[str, Any] = {"seconds": self.seconds, "memory": memory, "batches_per_second": batches_per_second}
+        if self.best:
             try:
-                best = checkpoint.load(self.run.checkpoints, int(self.progress.best["step"]))
+                best = checkpoint.load(self.run.checkpoints, int(self.best["step"]))
                 self.model.use_weights(best.weights, "the best checkpoint")
             except RunError as error:
                 say(f"{error}; the newest weights are evaluated instead of the best")
-        for split in (name for name in self.job.prepared.splits if name != "train"):
-            if self.job.prepared.splits[split].tokens_count > 1:
-                with bar(f"evaluating the best weights on the {split} split") as show:
-                    evaluation = self.model.final_evaluation(self.job.prepared.splits[split], show)
-                outcome[split], items = evaluation.metrics, evaluation.items
-                if self.writes and items and max(map(len, items.values())) <= MOST_ITEMS:
-                    item_values.write(self.run, split, items)
-        headline = {
-            split: self.job.task.metrics.headlines(outcome[split]) for split in self.job.prepared.splits if split in outcome
-        }
+        headline = {}
+        for split, shard in self.job.prepared.splits.items():
+            if split == "train" or shard.tokens_count < 2:
+                continue
+            with bar(f"evaluating the best weights on the {split} split") as show:
+                evaluation = self.model.evaluation(shard, final=True, progress=show)
+            outcome[split], items = evaluation.metrics, evaluation.items
+            headline[split] = self.job.task.metrics.headlines(evaluation.metrics)
+            if self.writes and items and max(map(len, items.values())) <= MOST_ITEMS:
+                item_values.write(self.run, split, items)
         outcome["evaluation_seconds"] = elapsed_time()
-        self.record(status=Status.DONE, outcome=outcome, headline=headline, best=self.progress.best)
+        self.record(status=Status.DONE, outcome=outcome, headline=headline, best=self.best)
 
 
 class Display:
-    """Shows the latest metrics: updated in place on a terminal; elsewhere one line per evaluation."""
+    """Shows the latest metrics: in place on a terminal, while `live` is entered; elsewhere one line per evaluation."""
 
-    def __init__(self, live: Progress, task: TaskID, steps: int, metrics: Metrics) -> None:
-        self.live, self.task, self.steps, self.metrics = live, task, steps, metrics
+    def __init__(self, name: str, start: int, steps: int, metrics: Metrics) -> None:
+        self.steps, self.metrics = steps, metrics
         self.figures = {"loss": "", "validation": "", "speed": ""}
+        self.live = progress_bar.display(*(TextColumn("{task.fields[" + figure + "]}") for figure in self.figures))
+        self.task = self.live.add_task(name, total=steps, completed=start, **self.figures)  # type: ignore[arg-type]
 
     def step(self, step: int, loss: float, tokens_per_second: float) -> None:
-        self.figures["loss"] = f"loss {LOSS.text(loss)}"
-        self.figures["speed"] = f"{tokens_per_second:,.0f} tokens/s"
+        self.figures |= {"loss": f"loss {LOSS.text(loss)}", "speed": f"{tokens_per_second:,.0f} tokens/s"}
         self._show(step)
 
     def evaluation(self, step: int, metrics: dict[str, float]) -> None:
-        if headlines := self.metrics.headlines(metrics):
-            title, figure = headlines[0]
+        for title, figure in self.metrics.headlines(metrics)[:1]:
             self.figures["validation"] = f"validation {title} {figure}"
         self._show(step)
         if not progress_bar.is_terminal():
-            parts = [self.figures["loss"], self.figures["validation"], self.figures["speed"]]
-            say(f"step {step}/{self.steps}  " + "  ".join(part for part in parts if part))
+            say(f"step {step}/{self.steps}  " + "  ".join(filter(None, self.figures.values())))
 
     def _show(self, step: int) -> None:
         self.live.update(self.task, completed=step, **self.figures)  # type: ignore[arg-type]
-
-
-@contextmanager
-def show_progress(name: str, start: int, steps: int, metrics: Metrics) -> Iterator[Display]:
-    columns = [TextColumn("{task.fields[" + field + "]}") for field in ("loss", "validation", "speed")]
-    with progress_bar.display(*columns) as live:
-        task = live.add_task(name, total=steps, completed=start, loss="", validation="", speed="")
-        yield Display(live, task, steps, metrics)

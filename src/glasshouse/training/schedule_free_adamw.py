@@ -15,14 +15,17 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import sharded_tensors
 from glasshouse.training.adamw import EPSILON
-from glasshouse.training.optimisers import ListedUpdate, Optimiser, parameter_groups
+from glasshouse.training.optimisers import ListedUpdate
+
+# Of a parameter: its steps, the largest learning rate so far, and the sum of the weights of all z.
+COUNTERS = "step", "largest_rate", "weight_sum"
 
 
-class ScheduleFreeAdamW(Optimiser):
+class ScheduleFreeAdamW(ListedUpdate):
     """z <- z - rate (g / sqrt(v) + decay y), x <- the mean of all z, y <- beta1 x + (1 - beta1) z. Only matrices decay.
 
     Needs `training.schedule=constant`; warm-up stays useful. No choice depends on the number of steps. The paper's learning
-    rates are 1 to 10 times AdamW's.
+    rates are 1 to 10 times AdamW's. All parameters have taken the same steps, so that they share their counters.
     """
 
     unsupported: ClassVar[Unsupported] = {
@@ -43,27 +46,9 @@ class ScheduleFreeAdamW(Optimiser):
                 0,
             )
 
-    @staticmethod
-    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        return ScheduleFreeUpdate(parameter_groups(model, training), training.beta1, training.beta2)
-
-
-class ScheduleFreeUpdate(ListedUpdate):
-    """All parameters have taken the same steps, so that they share their counters."""
-
-    def __init__(self, groups: list[dict[str, Any]], beta1: float, beta2: float) -> None:
-        super().__init__(groups)
-        self.beta1, self.beta2 = beta1, beta2
-
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> dict[str, Tensor]:
-        zero = torch.zeros((), device=parameter.device)
-        return {
-            "z": parameter.detach().clone(),
-            "exp_avg_sq": torch.zeros_like(parameter),
-            "step": zero.clone(),
-            "largest_rate": zero.clone(),
-            "weight_sum": zero.clone(),
-        }
+        counters = {key: torch.zeros((), device=parameter.device) for key in COUNTERS}
+        return {"z": parameter.detach().clone(), "exp_avg_sq": torch.zeros_like(parameter), **counters}
 
     def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
         weights = [sharded_tensors.local(parameter) for parameter in parameters]
@@ -88,9 +73,7 @@ class ScheduleFreeUpdate(ListedUpdate):
 
     def _count(self, parameters: list[nn.Parameter], rate: Tensor) -> tuple[Tensor, Tensor]:
         """Count a step; returns (the weight of the new z in the mean, the correction of the mean of squares)."""
-        steps, rates, sums = (
-            [self.state[parameter][key] for parameter in parameters] for key in ("step", "largest_rate", "weight_sum")
-        )
+        steps, rates, sums = ([self.state[parameter][key] for parameter in parameters] for key in COUNTERS)
         torch._foreach_add_(steps, 1.0)
         torch._foreach_maximum_(rates, [rate] * len(rates))
         weight = rates[0] ** 2 if self.found_inf is None else rates[0] ** 2 * (self.found_inf == 0)

@@ -1,6 +1,6 @@
 """Tensors whose rows lie in several processes (torch's DTensor), and the whole tensors that checkpoints hold.
 
-`gathered`, `like` and `gathered_like` communicate, so that every process must call them.
+`gathered`, `whole`, `like` and `gathered_like` communicate, so that every process must call them.
 """
 
 from torch import Tensor
@@ -14,11 +14,12 @@ def is_sharded(tensor: Tensor) -> bool:
 
 
 def gathered(tensors: Tensors) -> Tensors:
-    """The whole tensors, in every process. A tensor that is not sharded stays as it is."""
-    return {
-        name: tensor.full_tensor() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]
-        for name, tensor in tensors.items()
-    }
+    return {name: whole(tensor) for name, tensor in tensors.items()}
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """The whole tensor, in every process. A tensor that is not sharded stays as it is."""
+    return tensor.full_tensor() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]
 
 
 def like(tensor: Tensor, reference: Tensor) -> Tensor:
@@ -44,7 +45,5 @@ def gathered_like(share: Tensor, reference: Tensor) -> Tensor:
     from torch.distributed.tensor import DTensor
 
     assert isinstance(reference, DTensor)
-    whole = DTensor.from_local(
-        share, reference.device_mesh, reference.placements, shape=reference.shape, stride=reference.stride()
-    )
-    return whole.full_tensor()
+    mesh, placements = reference.device_mesh, reference.placements
+    return DTensor.from_local(share, mesh, placements, shape=reference.shape, stride=reference.stride()).full_tensor()

@@ -12,20 +12,15 @@ from glasshouse.specs.declared import settings_of
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.training import sharded_tensors
-from glasshouse.training.optimisers import (
-    ListedUpdate,
-    Optimiser,
-    parameter_groups,
-    refuse_nesterov_without_momentum,
-    trained,
-)
+from glasshouse.training.optimisers import ListedUpdate, Optimiser, parameter_groups, refuse_nesterov_without_momentum
 
 
-class SGD(Optimiser):
+class SGD(ListedUpdate):
     """v <- momentum v + g, w <- w - rate v. With Nesterov's look-ahead the step is along g + momentum v.
 
     Gradient descent with momentum (Polyak 1964; Nesterov 1983). Weight decay is added to the gradient of matrices. It needs
-    larger learning rates than AdamW, and one number of state for each weight.
+    larger learning rates than AdamW, and one number of state for each weight. The update is torch's fused kernel. Unlike
+    torch's optimiser it takes weights that are sharded or that are unfrozen later.
     """
 
     unsupported: ClassVar[Unsupported] = {"replicas": "SGD has no version for stacked weights"}
@@ -39,24 +34,6 @@ class SGD(Optimiser):
     def check(training: TrainingSpec) -> None:
         settings = settings_of(SGD, training.own)
         refuse_nesterov_without_momentum(settings.momentum, settings.nesterov)
-
-    @staticmethod
-    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        return SGDUpdate(parameter_groups(model, training), settings_of(SGD, training.own))
-
-    @classmethod
-    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
-        settings = settings_of(SGD, training.own)
-        return sum(parameter.numel() for parameter in trained(model)) if settings.momentum else 0
-
-
-class SGDUpdate(ListedUpdate):
-    """The update of SGD by torch's fused kernel. Unlike torch's optimiser it takes weights that are sharded or that are
-    unfrozen later."""
-
-    def __init__(self, groups: list[dict[str, Any]], settings: SGD.Settings) -> None:
-        super().__init__(groups)
-        self.settings = settings
 
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
         return {"momentum_buffer": torch.zeros_like(parameter)} if self.settings.momentum else {}
@@ -78,7 +55,7 @@ class SGDUpdate(ListedUpdate):
         )
 
 
-class Lion(Optimiser):
+class Lion(ListedUpdate):
     """w <- w - rate (sign(beta1 m + (1 - beta1) g) + decay w), then m <- beta2 m + (1 - beta2) g. Only matrices decay.
 
     Every number moves by the whole rate. The paper's learning rates (Chen et al., Symbolic Discovery of Optimization
@@ -87,17 +64,6 @@ class Lion(Optimiser):
     """
 
     unsupported: ClassVar[Unsupported] = {"replicas": "Lion has no version for stacked weights"}
-    numbers_per_weight = 1
-
-    @staticmethod
-    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        return LionUpdate(parameter_groups(model, training), training.beta1, training.beta2)
-
-
-class LionUpdate(ListedUpdate):
-    def __init__(self, groups: list[dict[str, Any]], beta1: float, beta2: float) -> None:
-        super().__init__(groups)
-        self.beta1, self.beta2 = beta1, beta2
 
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
         return {"exp_avg": torch.zeros_like(parameter)}
@@ -128,12 +94,13 @@ class Adafactor(Optimiser):
         "replicas": "torch's Adafactor reads numbers of each parameter on the CPU",
     }
 
-    @staticmethod
-    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+    @classmethod
+    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
         return torch.optim.Adafactor(parameter_groups(model, training, tensor_rates=False), lr=0.0)
 
     @classmethod
     def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
-        matrices = [parameter for parameter in trained(model) if parameter.dim() >= 2]
-        vectors = sum(parameter.numel() for parameter in trained(model) if parameter.dim() < 2)
-        return vectors + sum(one.numel() // one.shape[-1] + one.numel() // one.shape[-2] for one in matrices)
+        def numbers(shape: torch.Size) -> int:
+            return shape.numel() if len(shape) < 2 else shape.numel() // shape[-1] + shape.numel() // shape[-2]
+
+        return sum(numbers(parameter.shape) for parameter in model.parameters() if parameter.requires_grad)
