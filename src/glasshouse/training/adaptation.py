@@ -17,17 +17,9 @@ from glasshouse.tokenizers.base import VocabularyTooLarge
 
 # Fields that may change, unless the user names them.
 ADAPTABLE = (
-    "data.vocabulary",
-    "data.context",
-    "data.validation",
-    "data.test",
-    "model.width",
-    "model.layers",
-    "model.heads",
-    "model.feed_forward",
-    "training.steps",
-    "training.epochs",
-    "evaluation.every",
+    *(f"data.{name}" for name in ("vocabulary", "context", "validation", "test")),
+    *(f"model.{name}" for name in ("width", "layers", "heads", "feed_forward")),
+    *("training.steps", "training.epochs", "evaluation.every"),
 )
 # Fields that may change besides if a recipe starts from pretrained weights.
 FINE_TUNING = ("training.batch", "training.learning_rate", "training.freeze", "training.layer_decay")

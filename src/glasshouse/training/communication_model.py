@@ -30,13 +30,10 @@ class Links:
         return self.nodes * self.processes_per_node
 
     def all_gather(self, size: float, messages: int = 1) -> float:
-        """Seconds until every process has all of `size` bytes, of which each held a share; sent in so many messages."""
+        """Seconds until every process has all of `size` bytes, of which each held a share; sent in so many messages. A
+        reduce-scatter, after which every process has its share of a sum, is an all-gather backwards and takes as long."""
         within = _ring(self.processes_per_node, size, self.node_bandwidth, messages * self.node_latency)
         return within + _ring(self.nodes, size, self.network_bandwidth, messages * self.network_latency)
-
-    def reduce_scatter(self, size: float, messages: int = 1) -> float:
-        """Seconds until every process has its share of the sum of `size` bytes: an all-gather backwards."""
-        return self.all_gather(size, messages)
 
     def all_reduce(self, size: float, messages: int = 1) -> float:
         """Seconds until every process has the sum of `size` bytes: a reduce-scatter, then an all-gather."""
@@ -124,7 +121,7 @@ def sharded_step(
     gathered_twice = sum(links.all_gather(number_bytes * block) for block in weights.blocks)
     gathered_once = links.all_gather(number_bytes * weights.rest) if weights.rest else 0.0
     groups = (*weights.trained_blocks, weights.trained_rest)
-    scattered = sum(links.reduce_scatter(number_bytes * group) for group in groups if group)
+    scattered = sum(links.all_gather(number_bytes * group) for group in groups if group)
     return replace(
         compute,
         update=compute.update / links.processes,
