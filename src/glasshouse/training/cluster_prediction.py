@@ -80,8 +80,8 @@ class ClusterPlan:
     precision: str
     plans: dict[str, ParallelCost]
     chosen: str
-    warnings: tuple[str, ...]
-    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
     @property
     def gpus(self) -> int:
@@ -161,30 +161,22 @@ def make(
         precision=training.precision,
         plans=plans,
         chosen=chosen,
-        warnings=(),
-        assumptions=(),
     )
-    return replace(
-        plan, warnings=tuple(_warnings(plan, asked, spec)), assumptions=tuple(_assumptions(plan, asked, number_bytes))
-    )
+    warnings, assumptions = _warnings(plan, asked, spec), _assumptions(plan, asked, number_bytes)
+    return replace(plan, warnings=tuple(warnings), assumptions=tuple(assumptions))
 
 
 def spec_on(spec: Spec, gpus: int) -> Spec:
     """The spec of a run on so many GPUs: one process each, a batch that they can share, bfloat16 if it says nothing else."""
     training = spec.training
     if training.replicas > 1:
-        raise SpecError(
-            "trains several runs, and the prediction is for one; leave it out", "training.replicas", training.replicas
-        )
+        problem = "trains several runs, and the prediction is for one; leave it out"
+        raise SpecError(problem, "training.replicas", training.replicas)
     unit = gpus * training.gradient_accumulation * (LARGEST_DIVISOR if training.batch_warmup else 1)
-    training = replace(
-        training,
-        processes=gpus,
-        batch=math.ceil(training.batch / unit) * unit,
-        batch_warmup=0.0,
-        own={**training.own, "window_warmup": 0.0} if "window_warmup" in training.own else training.own,
-        precision="bf16" if training.precision == "auto" else training.precision,
-    )
+    own = {**training.own, "window_warmup": 0.0} if "window_warmup" in training.own else training.own
+    precision = "bf16" if training.precision == "auto" else training.precision
+    batch = math.ceil(training.batch / unit) * unit
+    training = replace(training, processes=gpus, batch=batch, batch_warmup=0.0, own=own, precision=precision)
     spec = replace(spec, training=training)
     combinations.check(spec)
     return spec
@@ -192,13 +184,11 @@ def spec_on(spec: Spec, gpus: int) -> Spec:
 
 def measured_step_seconds(spec: Spec, gpus: int, device: torch.device) -> float | None:
     """The time of a step of one GPU on its rows, measured on this device; None if it does not fit there."""
-    spec = spec_on(spec, gpus)
-    job = Job.prepare(spec, device, even_if_too_large=True)
-    if not cost_plan.fits(
-        sum(cost_plan.training_memory(job, spec.training.precision).values()), cost_plan.free_memory(device)
-    ):
+    job = Job.prepare(spec_on(spec, gpus), device, even_if_too_large=True)
+    needed = sum(cost_plan.training_memory(job, job.spec.training.precision).values())
+    if not cost_plan.fits(needed, cost_plan.free_memory(device)):
         return None
-    return cost_plan.step_seconds(cost_plan.timing_job(job).engine(spec.training.precision), device)
+    return cost_plan.step_seconds(cost_plan.timing_job(job).engine(), device)
 
 
 def gathered_bytes(weights: WeightCounts, number_bytes: int, micro_batches: int) -> int:
@@ -260,16 +250,13 @@ def _compute_times(
 
 def _warnings(plan: ClusterPlan, asked: Spec, spec: Spec) -> list[str]:
     found, best, training = [], plan.best, asked.training
-    if training.batch < plan.gpus:
-        found.append(
-            f"training.batch={training.batch} has less than one sequence for each of {plan.gpus} GPUs and would be refused; "
-            f"all figures are for training.batch={plan.batch}"
-        )
-    elif training.batch != plan.batch:
+    if training.batch != plan.batch:
         parts = f" x training.gradient_accumulation={plan.micro_batches}" if plan.micro_batches > 1 else ""
+        wrong = f"cannot be divided among {plan.gpus} GPUs{parts}"
+        if training.batch < plan.gpus:
+            wrong = f"has less than one sequence for each of {plan.gpus} GPUs"
         found.append(
-            f"training.batch={training.batch} cannot be divided among {plan.gpus} GPUs{parts} and would be refused; "
-            f"all figures are for training.batch={plan.batch}"
+            f"training.batch={training.batch} {wrong} and would be refused; all figures are for training.batch={plan.batch}"
         )
     if not best.fits:
         found.append(_memory_remedy(plan, spec))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -66,32 +67,23 @@ def save(folder: Path, engine: Engine, step: int) -> ModuleOutput | None:
 @contextmanager
 def _record_outputs(model: nn.Module, outputs: list[ModuleOutput]) -> Iterator[None]:
     """Append every module's output and every parameter's gradient to `outputs` as it is computed."""
-    handles = []
-    for name, parameter in model.named_parameters():
 
-        def record_gradient(owner: Tensor, name: str = name) -> None:
-            if owner.grad is not None:
-                outputs.append(_summary(name, "gradient", owner.grad))
+    def record(kind: str, name: str, *computed: Any) -> None:
+        value = computed[0].grad if kind == "gradient" else computed[-1]
+        if isinstance(value, Tensor) and value.is_floating_point():
+            finite = torch.isfinite(value)
+            largest = float(value.detach().abs().where(finite, 0).max()) if value.numel() else 0.0
+            outputs.append(ModuleOutput(name, kind, largest, int((~finite).sum()), value.numel()))
 
-        handles.append(parameter.register_post_accumulate_grad_hook(record_gradient))
-    for name, module in model.named_modules():
-
-        def record_output(_: nn.Module, __: Any, output: Any, name: str = name) -> None:
-            if isinstance(output, Tensor) and output.is_floating_point():
-                outputs.append(_summary(name or "the model", "output", output))
-
-        handles.append(module.register_forward_hook(record_output))
+    handles = [
+        *(p.register_post_accumulate_grad_hook(partial(record, "gradient", name)) for name, p in model.named_parameters()),
+        *(m.register_forward_hook(partial(record, "output", name or "the model")) for name, m in model.named_modules()),
+    ]
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
-
-
-def _summary(name: str, kind: str, value: Tensor) -> ModuleOutput:
-    finite = torch.isfinite(value)
-    largest = float(value.detach().abs().where(finite, 0).max()) if value.numel() else 0.0
-    return ModuleOutput(name, kind, largest, int((~finite).sum()), value.numel())
 
 
 def load(folder: Path) -> tuple[int, Batch, checkpoint.Tensors]:

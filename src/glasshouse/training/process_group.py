@@ -111,25 +111,19 @@ def working() -> Iterator[None]:
     _between_messages = True
 
 
-def broadcast(message: Any) -> Any:
-    """The message of rank 0, in all ranks."""
-    data = json.dumps(message).encode() if rank() == 0 else b""
+def broadcast(message: Any, sender: int = 0) -> Any:
+    """The message of one rank, in all ranks."""
+    data = json.dumps(message).encode() if rank() == sender else b""
     length = torch.tensor([len(data)])
-    torch.distributed.broadcast(length, 0)
+    torch.distributed.broadcast(length, sender)
     content = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(int(length), dtype=torch.uint8)
-    torch.distributed.broadcast(content, 0)
+    torch.distributed.broadcast(content, sender)
     return json.loads(bytes(content.tolist()))
 
 
 def gather(message: Any) -> list[Any]:
-    data = torch.frombuffer(bytearray(json.dumps(message).encode()), dtype=torch.uint8)
-    lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(size())]
-    torch.distributed.all_gather(lengths, torch.tensor([len(data)]))
-    padded = torch.zeros(int(max(lengths)), dtype=torch.uint8)
-    padded[: len(data)] = data
-    contents = [torch.zeros_like(padded) for _ in lengths]
-    torch.distributed.all_gather(contents, padded)
-    return [json.loads(bytes(content[: int(length)].tolist())) for content, length in zip(contents, lengths, strict=True)]
+    """The messages of all ranks, in all ranks."""
+    return [broadcast(message, sender) for sender in range(size())]
 
 
 def maximum(number: int) -> int:

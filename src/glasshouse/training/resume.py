@@ -139,27 +139,20 @@ def split_group(group: list[OpenedRun], together: bool | None) -> list[list[Open
     return groups
 
 
-def _newest_common_checkpoints(runs: Sequence[RunFolder]) -> list[Checkpoint | None]:
+def _newest_common_checkpoints(runs: Sequence[RunFolder]) -> Sequence[Checkpoint | None]:
     """The checkpoint of each run at the newest step that is intact in all. Damaged ones are reported; these and later ones,
     whose steps are taken again, are deleted."""
-    while True:
-        shared = set.intersection(*(set(checkpoint.steps(run.checkpoints)) for run in runs))
-        step: int = max(shared, default=0)
-        for run in runs:
-            for later in (saved for saved in checkpoint.steps(run.checkpoints) if saved > step):
-                checkpoint.delete_step(run.checkpoints, later)
-        if not shared:
-            return [None] * len(runs)
-        loaded = []
-        for run in runs:
-            try:
-                loaded.append(checkpoint.load(run.checkpoints, step))
-            except RunError as error:
-                say(f"{error}; an earlier checkpoint is used instead")
-                checkpoint.delete_step(run.checkpoints, step)
-                break
-        else:
-            return list(loaded)
+    newest, loaded = 0, list[Checkpoint]()
+    for step in sorted(set.intersection(*(set(checkpoint.steps(run.checkpoints)) for run in runs)), reverse=True):
+        try:
+            newest, loaded = step, [checkpoint.load(run.checkpoints, step) for run in runs]
+            break
+        except RunError as error:
+            say(f"{error}; an earlier checkpoint is used instead")
+    for run in runs:
+        for later in (step for step in checkpoint.steps(run.checkpoints) if step > newest):
+            checkpoint.delete_step(run.checkpoints, later)
+    return loaded or [None] * len(runs)
 
 
 def _with_same_choices(specs: Sequence[Spec]) -> list[Spec]:
@@ -168,13 +161,13 @@ def _with_same_choices(specs: Sequence[Spec]) -> list[Spec]:
     if adapted := next((spec for spec in specs if not spec.data.adapt), None):
         own = [replicas.with_free_fields(adapted, spec, spec.data.adapt) for spec in specs]
         specs = [new if spec.data.adapt else spec for spec, new in zip(specs, own, strict=True)]
-    choice = next((spec.training for spec in specs if spec.training.precision != "auto"), specs[0].training)
-    return [
-        spec
-        if spec.training.precision != "auto"
-        else replace(spec, training=replace(spec.training, precision=choice.precision, threads=choice.threads))
-        for spec in specs
-    ]
+    chosen = next((spec.training for spec in specs if spec.training.precision != "auto"), specs[0].training)
+
+    def with_choice(spec: Spec) -> Spec:
+        training = replace(spec.training, precision=chosen.precision, threads=chosen.threads)
+        return replace(spec, training=training) if spec.training.precision == "auto" else spec
+
+    return [with_choice(spec) for spec in specs]
 
 
 def _with_plan(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> list[Job]:
