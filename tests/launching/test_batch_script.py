@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.launching import batch_script
-from glasshouse.launching.batch_script import BatchJob, render
+from glasshouse.launching import batch_script, job_folder
+from glasshouse.launching.batch_script import JobRequest, render
 from glasshouse.launching.cluster_settings import ClusterSettings
 
-JOB = BatchJob("tiny", ["resume", "runs/tiny"], log="/logs/log.txt", exit_status="exit-status")
+JOB = JobRequest("tiny", job_folder.RUN, "runs/tiny", ["resume", "runs/tiny"])
 
 
 def test_an_option_that_is_not_set_is_left_to_slurm() -> None:
-    script = render(JOB, ClusterSettings())
+    script = render(JOB, ClusterSettings(), Path("/logs"))
     assert script.startswith("#!/bin/bash\n#SBATCH --job-name=tiny\n")
     for absent in ("--partition", "--account", "--time", "--gpus", "--mem", "--cpus", "--array", "torch", "srun"):
         assert absent not in script
@@ -59,26 +59,27 @@ def test_several_processes_are_started_by_torchrun() -> None:
     assert """trap 'at_limit=yes; kill -TERM "$!"' USR1""" in one_node
 
 
-def test_words_are_quoted() -> None:
+def test_words_are_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["train", "a b", "data.files=[a,b]", "it's"]
-    job = BatchJob("tiny", words, environment={"GLASSHOUSE_RUNS": "/my runs"}, log="/my logs/log.txt")
-    script = render(job, ClusterSettings())
+    monkeypatch.setenv("GLASSHOUSE_RUNS", "/my runs")
+    script = render(JobRequest("tiny", job_folder.COMMAND, "", words), ClusterSettings(), Path("/my logs"))
     assert "train 'a b' 'data.files=[a,b]' 'it'\"'\"'s' &" in script
     assert "export GLASSHOUSE_RUNS='/my runs'" in script
     assert '#SBATCH --output="/my logs/log.txt"' in script
 
 
 def test_an_array_passes_its_task() -> None:
-    script = render(BatchJob("tiny", ["resume", "jobs/tiny-1"], exit_status="/jobs/exit-status", tasks=3), ClusterSettings())
+    job = JobRequest("tiny", job_folder.RUNS, "", ["resume", "{job}"], tasks=range(3))
+    script = render(job, ClusterSettings(), Path("/jobs"))
     assert "#SBATCH --array=0-2\n" in script
-    assert 'resume jobs/tiny-1 --task "$SLURM_ARRAY_TASK_ID" &' in script
+    assert 'resume /jobs --task "$SLURM_ARRAY_TASK_ID" &' in script
     assert 'scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"' in script
     assert '> "/jobs/exit-status-$SLURM_ARRAY_TASK_ID"' in script
 
 
 def test_an_array_of_workers_counts_them_from_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["data", "prepare", "/my text.txt"]
-    job = BatchJob("text", words, tasks=3, task_option=batch_script.part_option(3))
+    job = JobRequest("text", job_folder.PARTS, "", words, tasks=range(3), task_option=batch_script.part_option(3))
     assert """prepare '/my text.txt' --part "$((SLURM_ARRAY_TASK_ID + 1))/3" &""" in render(job, ClusterSettings())
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "2")
     assert started(tmp_path, 'printf "%s|" "$@" > said', job).wait(timeout=30) == 0
@@ -89,15 +90,15 @@ def test_folders_of_the_environment_are_absolute(monkeypatch: pytest.MonkeyPatch
     for name in batch_script.FOLDERS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GLASSHOUSE_RUNS", "elsewhere")
-    assert batch_script.folders_in_use() == {"GLASSHOUSE_RUNS": str(tmp_path / "elsewhere")}
+    assert f"\nexport GLASSHOUSE_RUNS={tmp_path / 'elsewhere'}\n" in render(JOB, ClusterSettings())
 
 
-def started(tmp_path: Path, command: str, job: BatchJob = JOB) -> "subprocess.Popen[str]":
+def started(tmp_path: Path, command: str, job: JobRequest = JOB) -> "subprocess.Popen[str]":
     """A script whose Python is this shell script, and whose scontrol writes down its arguments."""
     for name, text in (("python", command), ("scontrol", 'echo "$@" > requeued')):
         (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
         (tmp_path / name).chmod(0o755)
-    (tmp_path / "job.sh").write_text(render(job, ClusterSettings(python=str(tmp_path / "python"))))
+    (tmp_path / "job.sh").write_text(render(job, ClusterSettings(python=str(tmp_path / "python")), tmp_path))
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
     return subprocess.Popen(["bash", "job.sh"], cwd=tmp_path, env=environment, text=True)
 
@@ -124,7 +125,7 @@ def test_at_the_limit_the_command_saves_and_the_job_is_queued_again(tmp_path: Pa
 
 
 def test_a_script_by_hand_trains_and_then_resumes(tmp_path: Path) -> None:
-    job = BatchJob("tiny", ["resume", "runs/tiny"], first=["train", "demo-lm", "a b"], until="runs/tiny")
+    job = JobRequest("tiny", job_folder.RUN, "runs/tiny", ["resume", "runs/tiny"], first=["train", "demo-lm", "a b"])
     assert started(tmp_path, 'printf "%s|" "$@" > said; mkdir -p runs/tiny', job).wait(timeout=30) == 0
     assert (tmp_path / "said").read_text() == "-m|glasshouse|train|demo-lm|a b|"
     assert started(tmp_path, 'printf "%s|" "$@" > said', job).wait(timeout=30) == 0

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from glasshouse.launching import job_folder, submission
+from glasshouse.launching.batch_script import JobRequest
 from glasshouse.launching.cluster_settings import ClusterSettings
-from glasshouse.launching.submission import JobRequest
 from glasshouse.specs.errors import LaunchError
 from tests.refusals import refused
 

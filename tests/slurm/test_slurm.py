@@ -11,8 +11,8 @@ import pytest
 from glasshouse.claims import trials
 from glasshouse.claims.language_models import slurm_training
 from glasshouse.launching import submission
+from glasshouse.launching.batch_script import JobRequest
 from glasshouse.launching.cluster_settings import load
-from glasshouse.launching.submission import JobRequest
 from glasshouse.specs.errors import GlasshouseError, LaunchError
 from tests.cli.program import call, checkpoints, logged_steps, losses, refused, weights, worked
 from tests.cli.study_commands import POSITIONS, TINY, results

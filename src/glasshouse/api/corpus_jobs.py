@@ -12,8 +12,9 @@ from glasshouse.api import corpora
 from glasshouse.data import corpus_shards, prepared_data, text_files
 from glasshouse.data.user_files import text
 from glasshouse.launching import batch_script, job_folder, submission
+from glasshouse.launching.batch_script import JobRequest
 from glasshouse.launching.cluster_settings import Slurm
-from glasshouse.launching.submission import JobRequest, Submission
+from glasshouse.launching.submission import Submission
 from glasshouse.records import run_folder, user_paths
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import LaunchError

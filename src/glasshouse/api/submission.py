@@ -6,9 +6,9 @@ from pathlib import Path
 
 from glasshouse.data import prepared_data
 from glasshouse.launching import batch_script, job_folder, submission
-from glasshouse.launching.batch_script import BatchJob
+from glasshouse.launching.batch_script import JobRequest
 from glasshouse.launching.cluster_settings import ClusterSettings, Slurm
-from glasshouse.launching.submission import JobRequest, Submission
+from glasshouse.launching.submission import Submission
 from glasshouse.records import run_folder
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import LaunchError
@@ -61,13 +61,8 @@ def training_script(
     name = run_folder.checked_name(run_folder.free_name(resolve_spec.name_of(recipe)) if name is None else name)
     run = run_folder.root() / name
     where = [] if device == "auto" else ["--device", device]
-    job = BatchJob(
-        name=name,
-        arguments=["resume", str(run), *where],
-        first=["train", recipe, *overrides, "--name", name, *where],
-        until=str(run),
-        environment=batch_script.folders_in_use(),
-    )
+    first = ["train", recipe, *overrides, "--name", name, *where]
+    job = JobRequest(name, job_folder.RUN, str(run), ["resume", str(run), *where], first=first)
     return batch_script.render(job, settings)
 
 

@@ -4,10 +4,12 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from glasshouse.launching import job_folder
 from glasshouse.launching.cluster_settings import ClusterSettings
 
 # Folders that the commands read from the environment. A script states them, so that it also works from another shell.
@@ -16,45 +18,49 @@ TASK = "$SLURM_ARRAY_TASK_ID"
 TASK_OPTION = f'--task "{TASK}"'
 # A node whose processes have ended may wait so long for the others, which may be saving.
 SRUN_WAIT_SECONDS = 300
+# The arguments that the script has chosen.
+ARGUMENTS = '"${arguments[@]}"'
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
-class BatchJob:
-    """What a script runs: the arguments of `glasshouse`, and where its log and its exit status are written.
+class JobRequest:
+    """A command that is to become a job: the arguments of `glasshouse`, in which `{job}` stands for the folder of the job.
 
-    With `tasks`, the script is an array of so many jobs, and `task_option` tells each which it is. `first` are the arguments
-    of the first start, if those of a continued job are different: they are used while `until` does not exist.
+    With `tasks` it becomes an array, and `task_option` tells each task which it is. `first` are the arguments of the first
+    start, if those of a continued job are different: they are used while `work` does not exist.
     """
 
     name: str
+    kind: str
+    work: str
     arguments: Sequence[str]
-    log: str = ""  # the default is Slurm's
-    exit_status: str = ""
-    tasks: int = 0
+    tasks: Sequence[Any] = ()
     task_option: str = TASK_OPTION
     first: Sequence[str] = ()
-    until: str = ""
-    folder: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def render(job: BatchJob, settings: ClusterSettings) -> str:
-    """The script of a job."""
+def render(job: JobRequest, settings: ClusterSettings, folder: Path | None = None) -> str:
+    """The script of a job. With a folder, it writes its log and its exit status there, and tells the command of it."""
+    environment = {name: str(Path(os.environ[name]).absolute()) for name in FOLDERS if os.environ.get(name)}
+    if folder:
+        environment[job_folder.INSIDE] = str(folder)
+    task = f" {job.task_option}" if job.tasks else ""
+    words = _words([argument.replace("{job}", str(folder or "{job}")) for argument in job.arguments])
     several_nodes = settings.nodes > 1
     # srun kills its processes at once if it gets SIGTERM itself.
     end = 'scancel --signal=TERM "$SLURM_JOB_ID"' if several_nodes else 'kill -TERM "$!"'
     blocks = [
-        ["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(job, settings))],
-        [*settings.setup, *(f"export {name}={_word(text)}" for name, text in job.environment.items())],
+        ["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(job, settings, folder))],
+        [*settings.setup, *(f"export {name}={_word(text)}" for name, text in environment.items())],
         [
             *([f"export TORCH_ELASTIC_SHUTDOWN_TIMEOUT={settings.save_seconds}"] if settings.processes > 1 else []),
             # The processes of several nodes meet on the first node, on which this script runs.
             *(['head="$(hostname)"', "port=$((20000 + SLURM_JOB_ID % 40000))"] if several_nodes else []),
         ],
         [
-            f"if [ -e {_word(job.until)} ]; then",
-            f"    arguments=({_words(job.arguments)})",
+            f"if [ -e {_word(job.work)} ]; then",
+            f"    arguments=({words})",
             "else",
             f"    arguments=({_words(job.first)})",
             "fi",
@@ -67,9 +73,9 @@ def render(job: BatchJob, settings: ClusterSettings) -> str:
             "at_limit=",
             f"trap 'at_limit=yes; {end}' USR1",
             # In the background: bash handles signals only while it waits.
-            f"{_launcher(settings)} {_arguments(job)} &",
+            f"{_launcher(settings)} {ARGUMENTS if job.first else words}{task} &",
         ],
-        [*_waiting(job), 'exit "$status"'],
+        [*_waiting(job, folder), 'exit "$status"'],
     ]
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
@@ -79,19 +85,14 @@ def part_option(parts: int) -> str:
     return f'--part "$(({TASK.removeprefix("$")} + 1))/{parts}"'
 
 
-def folders_in_use() -> dict[str, str]:
-    """The folders that the environment names, as absolute paths."""
-    return {name: str(Path(os.environ[name]).absolute()) for name in FOLDERS if os.environ.get(name)}
-
-
-def _options(job: BatchJob, settings: ClusterSettings) -> list[str]:
+def _options(job: JobRequest, settings: ClusterSettings, folder: Path | None) -> list[str]:
     """The options of sbatch."""
     given = {
         "job-name": job.name,
-        "chdir": job.folder,
-        "output": job.log,
+        "chdir": folder and Path.cwd(),
+        "output": folder and folder / ("log-%a.txt" if job.tasks else "log.txt"),
         "open-mode": "append",
-        "array": f"0-{job.tasks - 1}" if job.tasks else "",
+        "array": f"0-{len(job.tasks) - 1}" if job.tasks else "",
         "partition": settings.partition,
         "account": settings.account,
         "time": settings.time,
@@ -121,12 +122,6 @@ def _words(texts: Sequence[str]) -> str:
     return " ".join(map(_word, texts))
 
 
-def _arguments(job: BatchJob) -> str:
-    if job.first:
-        return '"${arguments[@]}"'
-    return _words(job.arguments) + (f" {job.task_option}" if job.tasks else "")
-
-
 def _launcher(settings: ClusterSettings) -> str:
     """What starts Glasshouse: Python alone, or torchrun on every node; in its container."""
     python = settings.python or ("python3" if settings.container else shlex.quote(sys.executable))
@@ -145,7 +140,7 @@ srun --wait={SRUN_WAIT_SECONDS}{cores} {torchrun} \\
     -m glasshouse"""
 
 
-def _waiting(job: BatchJob) -> list[str]:
+def _waiting(job: JobRequest, folder: Path | None) -> list[str]:
     """Wait for the command; at the time limit, queue the job again."""
     # The first task of an array has the number of the whole array, so a task is named by both numbers.
     name = f"${{SLURM_ARRAY_JOB_ID}}_{TASK}" if job.tasks else "$SLURM_JOB_ID"
@@ -161,4 +156,4 @@ def _waiting(job: BatchJob) -> list[str]:
         "fi",
     ]
     task = f"-{TASK}" if job.tasks else ""
-    return [*lines, f'echo "$status" > "{job.exit_status}{task}"'] if job.exit_status else lines
+    return [*lines, f'echo "$status" > "{folder}/exit-status{task}"'] if folder else lines

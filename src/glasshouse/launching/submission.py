@@ -1,31 +1,13 @@
 """Submit a command as a job: its folder, its script, sbatch, its record. A job that is refused leaves nothing behind."""
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from glasshouse.launching import batch_script, job_folder, slurm
-from glasshouse.launching.batch_script import BatchJob
+from glasshouse.launching.batch_script import JobRequest
 from glasshouse.launching.cluster_settings import ClusterSettings, Slurm
 from glasshouse.launching.job_folder import JobFolder
 from glasshouse.specs.errors import LaunchError
-
-
-@dataclass(frozen=True)
-class JobRequest:
-    """A command that is to become a job. With `tasks` it becomes an array, and `task_option` tells each task which it is.
-
-    In the arguments `{job}` stands for the folder of the job.
-    """
-
-    name: str
-    kind: str
-    work: str
-    arguments: Sequence[str]
-    tasks: Sequence[Any] = ()
-    task_option: str = batch_script.TASK_OPTION
 
 
 @dataclass
@@ -39,7 +21,7 @@ class Submission:
         """Submit a job and return its number; in a dry run, make its script. What is in the queue already is refused."""
         if dry_run:
             folder = job_folder.next_path(request.name, len(self.scripts))
-            self.scripts.append(script_of(request, settings, folder))
+            self.scripts.append(batch_script.render(request, settings, folder))
             return 0
         if not after:
             refuse_second(request)
@@ -48,26 +30,11 @@ class Submission:
         return job.record().id
 
 
-def script_of(request: JobRequest, settings: ClusterSettings, folder: Path) -> str:
-    """The script of a job whose folder is this."""
-    job = BatchJob(
-        name=request.name,
-        arguments=[argument.replace("{job}", str(folder)) for argument in request.arguments],
-        log=str(folder / ("log-%a.txt" if request.tasks else "log.txt")),
-        exit_status=str(folder / "exit-status"),
-        tasks=len(request.tasks),
-        task_option=request.task_option,
-        folder=str(Path.cwd()),
-        environment={**batch_script.folders_in_use(), job_folder.INSIDE: str(folder)},
-    )
-    return batch_script.render(job, settings)
-
-
 def submit(request: JobRequest, settings: ClusterSettings, after: int = 0) -> JobFolder:
     """Submit a job and record it. With `after` it waits until that job has succeeded."""
     job = job_folder.create(request.name, request.tasks)
     try:
-        job.script.write_text(script_of(request, settings, job.path), encoding="utf-8")
+        job.script.write_text(batch_script.render(request, settings, job.path), encoding="utf-8")
         number = slurm.submit(job.script, after)
     except BaseException:
         shutil.rmtree(job.path, ignore_errors=True)

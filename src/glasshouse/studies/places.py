@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from glasshouse.launching import job_folder, slurm, submission
+from glasshouse.launching.batch_script import JobRequest
 from glasshouse.launching.cluster_settings import Slurm
-from glasshouse.launching.submission import JobRequest, Submission
+from glasshouse.launching.submission import Submission
 from glasshouse.records import progress_bar
 from glasshouse.studies import run_queue
 from glasshouse.studies.run_queue import Local, Place, RunTask

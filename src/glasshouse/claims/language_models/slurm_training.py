@@ -11,9 +11,9 @@ from glasshouse.claims import split_scores
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import zero
 from glasshouse.launching import cluster_settings, job_folder, job_status, slurm, submission
+from glasshouse.launching.batch_script import JobRequest
 from glasshouse.launching.cluster_settings import ClusterSettings
 from glasshouse.launching.job_status import JobStatus
-from glasshouse.launching.submission import JobRequest
 from glasshouse.records import checkpoint, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
