@@ -13,6 +13,7 @@ from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.studies import matching
 from glasshouse.studies.matching import MatchedArms
 from glasshouse.training import cost_plan
+from glasshouse.training.engine import Engine
 from tests.refusals import refused
 
 Matching = Callable[..., MatchedArms]
@@ -58,7 +59,11 @@ def test_arms_whose_batches_grow_take_more_steps(match: Matching) -> None:
 
 def test_the_stages_of_batches_that_grow_are_timed_one_by_one(match: Matching, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step takes as long as its batch is large, on a machine without noise."""
-    monkeypatch.setattr(cost_plan, "_stage_seconds", lambda engine, device, stage, most_steps: 1e-3 * stage.batch)
+
+    def step_seconds(engine: Engine, device: object) -> float:
+        return sum(1e-3 * stage.batch * stage.steps for stage in engine.stages) / engine.steps
+
+    monkeypatch.setattr(cost_plan, "step_seconds", step_seconds)
     matched = match("time", "training.batch_warmup=0,0.8")
     assert "each stage" in matched.about
     assert steps(matched) == [100, 200]

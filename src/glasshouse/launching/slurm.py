@@ -15,7 +15,6 @@ from glasshouse.specs.errors import LaunchError, NoSlurm
 TIMEOUT = 60.0
 # States in which a job will still do something.
 ACTIVE = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "REQUEUED", "REQUEUE_HOLD", "SUSPENDED", "RESIZING", "STOPPED")
-COMPLETED = "COMPLETED"
 # What Slurm's programs say if no controller is configured, or none answers.
 NO_CLUSTER = ("configuration source", "failed to fetch config", "Unable to contact slurm controller", "Connection refused")
 

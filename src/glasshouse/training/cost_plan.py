@@ -17,7 +17,6 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from glasshouse import cpu_kernels, models
-from glasshouse.data.batch_stages import Stage
 from glasshouse.formatting import size
 from glasshouse.models import parameter_counts
 from glasshouse.parts.attention import distance_bias_kernel
@@ -191,20 +190,17 @@ def free_memory(device: torch.device) -> int:
 
 def step_seconds(engine: Engine | replicas.Replicas, device: torch.device, most_steps: float = TIMING_STEPS) -> float:
     """The mean time of a step: in each stage the median of a few, without the first. Do not train on with the engine."""
-    return sum(_stage_seconds(engine, device, stage, most_steps) * stage.steps for stage in engine.stages) / engine.steps
-
-
-def _stage_seconds(engine: Engine | replicas.Replicas, device: torch.device, stage: Stage, most_steps: float) -> float:
-    times: list[float] = []
-    timing_start = time.perf_counter()
-    most_steps = min(most_steps, TIMING_STEPS)
-    while len(times) < 2 or (len(times) <= most_steps and time.perf_counter() - timing_start < TIMING_SECONDS):
-        devices.synchronise(device)
-        start = time.perf_counter()
-        engine.step(stage.first + len(times) % stage.steps)
-        devices.synchronise(device)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[1:])
+    most_steps, total = min(most_steps, TIMING_STEPS), 0.0
+    for stage in engine.stages:
+        times, began = list[float](), time.perf_counter()
+        while len(times) < 2 or (len(times) <= most_steps and time.perf_counter() - began < TIMING_SECONDS):
+            devices.synchronise(device)
+            start = time.perf_counter()
+            engine.step(stage.first + len(times) % stage.steps)
+            devices.synchronise(device)
+            times.append(time.perf_counter() - start)
+        total += statistics.median(times[1:]) * stage.steps
+    return total / engine.steps
 
 
 def at_peak(memory: dict[str, int], training: TrainingSpec) -> dict[str, int]:
