@@ -172,7 +172,7 @@ def test_fine_tuning_adapts_rate_freezing_and_batch():
 def test_few_rows_train_the_head_and_many_train_everything():
     few, some, many = (
         adaptation.fine_tuning_settings(rows, 25)
-        for rows in (adaptation.FEW_ROWS - 1, adaptation.SOME_ROWS - 1, adaptation.SOME_ROWS)
+        for rows in (adaptation.FEW_ROWS.rows - 1, adaptation.SOME_ROWS.rows - 1, adaptation.SOME_ROWS.rows)
     )
     assert few["training.freeze"] == "backbone"
     assert (some["training.freeze"], some["training.layer_decay"] < 1) == ("none", True)
@@ -199,4 +199,4 @@ def test_epochs_and_evaluations_stay_within_limits(rows):
 def test_every_setting_is_a_field_of_the_spec():
     words = [f"{name}={value}" for name, value in adaptation.fine_tuning_settings(500, 25).items()]
     spec = glasshouse.runs.spec_of("classifier", "data.files=mine.tsv", *words)
-    assert spec.training.layer_decay == adaptation.LOWER_BLOCKS_LESS.layer_decay
+    assert spec.training.layer_decay == adaptation.SOME_ROWS.layer_decay

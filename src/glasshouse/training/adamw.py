@@ -25,7 +25,7 @@ from glasshouse.parts.triton_installed import TRITON_INSTALLED, can_build
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs.spec import Spec, TrainingSpec
 from glasshouse.training import schedules, sharded_tensors
-from glasshouse.training.optimisers import ListedUpdate, parameter_groups, rate_factors, state_of
+from glasshouse.training.optimisers import Group, ListedUpdate, parameter_groups, rate_factors, state_of
 
 EPSILON = 1e-8
 # torch's names of the moving averages of the gradient and of its square.
@@ -104,13 +104,11 @@ class AdamW(ListedUpdate):
         step = torch.zeros((), device=parameter.device)
         return {**{key: torch.zeros_like(parameter) for key in MOMENTS}, "step": step}
 
-    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
-        weights = [sharded_tensors.local(parameter) for parameter in parameters]
-        steps = [self.state[parameter]["step"] for parameter in parameters]
+    def update(self, group: Group, rate: Tensor) -> None:
+        tensors, steps = (group.weights, group.gradients, *(group.state[key] for key in MOMENTS)), group.state["step"]
         torch._foreach_add_(steps, 1.0)
-        first, second = (self.local_state(parameters, key) for key in MOMENTS)
         betas = self.beta1, self.beta2
-        fused((weights, gradients, first, second), steps, rate, group["weight_decay"], betas, None, self.found_inf)
+        fused(tensors, steps, rate, group.settings["weight_decay"], betas, None, self.found_inf)
 
 
 class OneLaunchAdamW(AdamW):
@@ -129,11 +127,11 @@ class OneLaunchAdamW(AdamW):
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         updates = []
-        for group, parameters, gradients in self.groups_with_gradients():
-            decays, moments = self.decays[group["weight_decay"]], (self.local_state(parameters, key) for key in MOMENTS)
-            for parameter, gradient, first, second in zip(parameters, gradients, *moments, strict=True):
-                weights, steps = sharded_tensors.local(parameter), self.state[parameter]["step"]
-                updates.append(Update(weights, gradient.contiguous(), first, second, steps, group["lr"], decays))
+        for group in self.groups_with_gradients():
+            rate, decays = group.settings["lr"], self.decays[group.settings["weight_decay"]]
+            state = (group.state[key] for key in (*MOMENTS, "step"))
+            for weights, gradient, *kept in zip(group.weights, group.gradients, *state, strict=True):
+                updates.append(Update(weights, gradient.contiguous(), *kept, rate, decays))
         if not updates:
             return
         scale = self.one if self.grad_scale is None else self.grad_scale

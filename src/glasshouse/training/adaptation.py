@@ -53,10 +53,6 @@ FEWEST_ROW_STEPS, MOST_ROW_STEPS = 300, 20_000
 MOST_ROW_EPOCHS = 60
 
 # The rule of fine-tuning; `docs/fine-tuning.md` has the measurements behind the numbers.
-# Below so many rows only the head is trained: a few steps of everything else are too few to help.
-FEW_ROWS = 300
-# Below so many rows the lower blocks, which hold what the pretraining learned of language, change less than the upper ones.
-SOME_ROWS = 2000
 # Passes over the rows: as many as give so many steps, within limits.
 LEAST_STEPS = 200
 # Tokens in a batch, padding not counted. Longer texts come in smaller batches, which bounds the memory.
@@ -66,24 +62,24 @@ LARGEST_BATCH, SMALLEST_BATCH = 32, 8
 
 @dataclass(frozen=True)
 class FineTuning:
-    """The settings of `training` for a number of rows, and the most passes over them."""
+    """The settings of `training` for fewer than so many rows, and the most passes over them."""
 
+    rows: float
     learning_rate: float
     most_epochs: float
     freeze: str = "none"
     layer_decay: float = 1.0
 
 
-HEAD_ONLY = FineTuning(learning_rate=1e-2, most_epochs=60, freeze="backbone")
-LOWER_BLOCKS_LESS = FineTuning(learning_rate=3e-4, most_epochs=12, layer_decay=0.8)
-EVERYTHING = FineTuning(learning_rate=1e-4, most_epochs=4)
+# With few rows only the head is trained: a few steps of everything else are too few to help. With some, the lower blocks,
+# which hold what the pretraining learned of language, change less than the upper ones.
+FEW_ROWS = FineTuning(rows=300, learning_rate=1e-2, most_epochs=60, freeze="backbone")
+SOME_ROWS = FineTuning(rows=2000, learning_rate=3e-4, most_epochs=12, layer_decay=0.8)
+MANY_ROWS = FineTuning(rows=math.inf, learning_rate=1e-4, most_epochs=4)
 
 
 def regime(rows: int) -> FineTuning:
-    """What is trained with so many rows, and how fast."""
-    if rows < FEW_ROWS:
-        return HEAD_ONLY
-    return LOWER_BLOCKS_LESS if rows < SOME_ROWS else EVERYTHING
+    return next(one for one in (FEW_ROWS, SOME_ROWS, MANY_ROWS) if rows < one.rows)
 
 
 def fine_tuning_settings(rows: int, mean_length: float) -> dict[str, Any]:

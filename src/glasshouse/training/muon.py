@@ -20,7 +20,7 @@ from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.training import sharded_tensors
 from glasshouse.training.adamw import AdamW
-from glasshouse.training.optimisers import parameter_groups, refuse_nesterov_without_momentum
+from glasshouse.training.optimisers import Group, parameter_groups, refuse_nesterov_without_momentum
 
 # a, b, c of x -> a x + b x^3 + c x^5, which a step applies to all singular values.
 Polynomial = tuple[float, float, float]
@@ -101,25 +101,24 @@ class Muon(AdamW):
             return {"momentum_buffer": torch.zeros_like(parameter)}
         return super().initial_state(group, parameter)
 
-    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
-        if not group["orthogonal"]:
-            super().update(group, parameters, gradients, rate)
+    def update(self, group: Group, rate: Tensor) -> None:
+        if not group.settings["orthogonal"]:
+            super().update(group, rate)
             return
-        averages = self.local_state(parameters, "momentum_buffer")
-        torch._foreach_lerp_(averages, gradients, 1 - self.settings.momentum)
+        averages = group.state["momentum_buffer"]
+        torch._foreach_lerp_(averages, group.gradients, 1 - self.settings.momentum)
         look_ahead = self.settings.momentum if self.settings.nesterov else 1.0
         # Sharded directions are gathered, made orthogonal whole, and divided again.
-        shares = torch._foreach_lerp(gradients, averages, look_ahead)
-        whole = [sharded_tensors.gathered_like(*pair) for pair in zip(shares, parameters, strict=True)]
-        pairs = [*zip(whole, parameters, strict=True)]
+        shares = torch._foreach_lerp(group.gradients, averages, look_ahead)
+        whole = [sharded_tensors.gathered_like(*pair) for pair in zip(shares, group.parameters, strict=True)]
+        pairs = [*zip(whole, group.parameters, strict=True)]
         pieces = [piece for direction, parameter in pairs for piece in direction.split(self.matrices[parameter])]
         orthogonalise_all(pieces, self.polynomials, self.settings.matrix_scale)
         directions = [sharded_tensors.local(sharded_tensors.like(*pair)) for pair in pairs]
-        weights = [sharded_tensors.local(parameter) for parameter in parameters]
-        if group["weight_decay"]:
-            torch._foreach_add_(directions, weights, alpha=group["weight_decay"])
+        if decay := group.settings["weight_decay"]:
+            torch._foreach_add_(directions, group.weights, alpha=decay)
         torch._foreach_mul_(directions, rate)
-        torch._foreach_sub_(weights, directions)
+        torch._foreach_sub_(group.weights, directions)
 
 
 def hidden_matrices(model: nn.Module) -> dict[nn.Parameter, list[int]]:

@@ -3,7 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +35,16 @@ class Optimiser(ABC):
     def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
         """How many numbers of state it keeps for the parameters that are trained, without counters: 2, unless it says so."""
         return 2 * trained_parameters(model)
+
+
+class Group(NamedTuple):
+    """A group of parameters that have gradients, with this process's share of their weights, gradients and state."""
+
+    settings: dict[str, Any]
+    parameters: list[nn.Parameter]
+    weights: list[Tensor]
+    gradients: list[Tensor]
+    state: dict[str, list[Tensor]]
 
 
 class ListedUpdate(Optimiser, torch.optim.Optimizer):
@@ -74,32 +84,31 @@ class ListedUpdate(Optimiser, torch.optim.Optimizer):
         """The state of a parameter before its first step."""
 
     @abstractmethod
-    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
-        """Update the parameters of a group in place. The gradients are finite; the rate is 0 if nothing may change."""
+    def update(self, group: Group, rate: Tensor) -> None:
+        """Update weights and state in place. The gradients are finite; the rate is 0 if nothing may change."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        for group, parameters, gradients in self.groups_with_gradients():
-            rate = group["lr"]
+        for group in self.groups_with_gradients():
+            rate = group.settings["lr"]
             if self.found_inf is not None:
                 # 0 times NaN is NaN, so the gradients become zeros too.
-                gradients = [torch.where(self.found_inf == 0, gradient, 0.0) for gradient in gradients]
-                rate = rate * (self.found_inf == 0)
-            self.update(group, parameters, gradients, rate)
+                finite = [torch.where(self.found_inf == 0, gradient, 0.0) for gradient in group.gradients]
+                group, rate = group._replace(gradients=finite), rate * (self.found_inf == 0)
+            self.update(group, rate)
 
-    def groups_with_gradients(self) -> Iterator[tuple[dict[str, Any], list[nn.Parameter], list[Tensor]]]:
-        """Each group with its parameters that have gradients, and this process's share of these. All have a state then."""
-        for group in self.param_groups:
-            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
-            for parameter in parameters:
-                if not self.state[parameter]:
-                    self.state[parameter].update(self.initial_state(group, parameter))
+    def groups_with_gradients(self) -> Iterator[Group]:
+        for settings in self.param_groups:
+            parameters = [parameter for parameter in settings["params"] if parameter.grad is not None]
+            states = [self.state[parameter] for parameter in parameters]
+            for parameter, state in zip(parameters, states, strict=True):
+                if not state:
+                    state.update(self.initial_state(settings, parameter))
             if parameters:
-                gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-                yield group, parameters, [sharded_tensors.local(gradient) for gradient in gradients]
-
-    def local_state(self, parameters: list[nn.Parameter], key: str) -> list[Tensor]:
-        return [sharded_tensors.local(self.state[parameter][key]) for parameter in parameters]
+                local = sharded_tensors.local
+                weights, gradients = map(local, parameters), (local(one.grad) for one in parameters if one.grad is not None)
+                kept = {key: [local(state[key]) for state in states] for key in states[0]}
+                yield Group(settings, parameters, [*weights], [*gradients], kept)
 
 
 def parameter_groups(

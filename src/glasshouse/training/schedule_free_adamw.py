@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
-from glasshouse.training import sharded_tensors
 from glasshouse.training.adamw import EPSILON
-from glasshouse.training.optimisers import ListedUpdate
+from glasshouse.training.optimisers import Group, ListedUpdate
 
 # Of a parameter: its steps, the largest learning rate so far, and the sum of the weights of all z.
 COUNTERS = "step", "largest_rate", "weight_sum"
@@ -50,18 +49,17 @@ class ScheduleFreeAdamW(ListedUpdate):
         counters = {key: torch.zeros((), device=parameter.device) for key in COUNTERS}
         return {"z": parameter.detach().clone(), "exp_avg_sq": torch.zeros_like(parameter), **counters}
 
-    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
-        weights = [sharded_tensors.local(parameter) for parameter in parameters]
-        iterates, squares = self.local_state(parameters, "z"), self.local_state(parameters, "exp_avg_sq")
-        share, correction = self._count(parameters, rate)
+    def update(self, group: Group, rate: Tensor) -> None:
+        weights, gradients, iterates, squares = group.weights, group.gradients, group.state["z"], group.state["exp_avg_sq"]
+        share, correction = self._count(*(group.state[key] for key in COUNTERS), rate)
         torch._foreach_mul_(squares, self.beta2)
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - self.beta2)
         roots = torch._foreach_div(squares, correction)
         torch._foreach_sqrt_(roots)
         torch._foreach_add_(roots, EPSILON)
         steps = torch._foreach_div(gradients, roots)
-        if group["weight_decay"]:
-            torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
+        if decay := group.settings["weight_decay"]:
+            torch._foreach_add_(steps, weights, alpha=decay)
         torch._foreach_mul_(steps, rate)
         # y moves towards the new mean of all z, and by its share of z's own step.
         towards = torch._foreach_sub(iterates, weights)
@@ -71,9 +69,8 @@ class ScheduleFreeAdamW(ListedUpdate):
         torch._foreach_mul_(steps, self.beta1 * (1 - share) - 1)
         torch._foreach_add_(weights, steps)
 
-    def _count(self, parameters: list[nn.Parameter], rate: Tensor) -> tuple[Tensor, Tensor]:
+    def _count(self, steps: list[Tensor], rates: list[Tensor], sums: list[Tensor], rate: Tensor) -> tuple[Tensor, Tensor]:
         """Count a step; returns (the weight of the new z in the mean, the correction of the mean of squares)."""
-        steps, rates, sums = ([self.state[parameter][key] for parameter in parameters] for key in COUNTERS)
         torch._foreach_add_(steps, 1.0)
         torch._foreach_maximum_(rates, [rate] * len(rates))
         weight = rates[0] ** 2 if self.found_inf is None else rates[0] ** 2 * (self.found_inf == 0)

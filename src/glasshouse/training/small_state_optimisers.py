@@ -11,8 +11,7 @@ from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.training import sharded_tensors
-from glasshouse.training.optimisers import ListedUpdate, Optimiser, parameter_groups, refuse_nesterov_without_momentum
+from glasshouse.training.optimisers import Group, ListedUpdate, Optimiser, parameter_groups, refuse_nesterov_without_momentum
 
 
 class SGD(ListedUpdate):
@@ -38,12 +37,12 @@ class SGD(ListedUpdate):
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
         return {"momentum_buffer": torch.zeros_like(parameter)} if self.settings.momentum else {}
 
-    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
+    def update(self, group: Group, rate: Tensor) -> None:
         torch._fused_sgd_(
-            [sharded_tensors.local(parameter) for parameter in parameters],
-            gradients,
-            self.local_state(parameters, "momentum_buffer") if self.settings.momentum else [],
-            weight_decay=group["weight_decay"],
+            group.weights,
+            group.gradients,
+            group.state.get("momentum_buffer", []),
+            weight_decay=group.settings["weight_decay"],
             momentum=self.settings.momentum,
             lr=rate,
             dampening=0.0,
@@ -68,16 +67,15 @@ class Lion(ListedUpdate):
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
         return {"exp_avg": torch.zeros_like(parameter)}
 
-    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
-        weights = [sharded_tensors.local(parameter) for parameter in parameters]
-        averages = self.local_state(parameters, "exp_avg")
-        steps = torch._foreach_lerp(averages, gradients, 1 - self.beta1)
+    def update(self, group: Group, rate: Tensor) -> None:
+        averages = group.state["exp_avg"]
+        steps = torch._foreach_lerp(averages, group.gradients, 1 - self.beta1)
         torch._foreach_sign_(steps)
-        if group["weight_decay"]:
-            torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
+        if decay := group.settings["weight_decay"]:
+            torch._foreach_add_(steps, group.weights, alpha=decay)
         torch._foreach_mul_(steps, rate)
-        torch._foreach_sub_(weights, steps)
-        torch._foreach_lerp_(averages, gradients, 1 - self.beta2)
+        torch._foreach_sub_(group.weights, steps)
+        torch._foreach_lerp_(averages, group.gradients, 1 - self.beta2)
 
 
 class Adafactor(Optimiser):
