@@ -235,7 +235,8 @@ class Engine(TrainableModel):
                 with nullcontext() if micro_batch is last else parallelism.accumulating():
                     with precision.context(training.precision, self.device):
                         loss = loss_sum(self.model, micro_batch) / count
-                    (loss if parallelism.size == 1 else loss * parallelism.gradient_factor).backward()
+                    # torch takes the mean of the gradients of all ranks.
+                    (loss if parallelism.size == 1 else loss * parallelism.size).backward()
                 total = loss.detach() if total is None else total + loss.detach()
         assert total is not None
         return total

@@ -191,7 +191,7 @@ class _Loop:
         self.members = []
         models: Sequence[TrainableModel] = self.engine.members
         for opened, model in zip(group, models, strict=True):
-            run, member = opened.run, RunProgress(opened.run, opened.job, model, parallelism.is_main, self.saver)
+            run, member = opened.run, RunProgress(opened.run, opened.job, model, parallelism.rank == 0, self.saver)
             self.members.append(member)
             if opened.saved:
                 member.restore(opened.saved)
@@ -286,7 +286,7 @@ class _Loop:
                 member.stop()
         self._add_elapsed_time()
         if signal and not last and self.active:
-            for member in self.members if self.parallelism.is_main else ():
+            for member in self.members if self.parallelism.rank == 0 else ():
                 stop_request.withdraw(member.run.path)
             reached = f"stopped and saved after step {self.step} of {self.job.steps}"
             raise Interrupted(signal, reached, f"glasshouse resume {self.members[0].run.name}")

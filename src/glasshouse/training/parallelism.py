@@ -29,17 +29,8 @@ class Parallelism:
     """What an engine needs to know of the other processes: here there are none. Subclasses are for several."""
 
     rank, size = 0, 1
-    # The loss is multiplied by this before its backward pass, because torch takes the mean of the gradients of all ranks.
-    gradient_factor = 1
-
-    @property
-    def is_main(self) -> bool:
-        """Whether this process writes the run folder."""
-        return self.rank == 0
 
     def own_rows(self, batch: Batch) -> Batch:
-        if self.size == 1:
-            return batch
         rows = len(next(iter(batch.values()))) // self.size
         return {name: tensor[self.rank * rows : (self.rank + 1) * rows] for name, tensor in batch.items()}
 
@@ -78,7 +69,6 @@ class LossModule(nn.Module):
 class _SeveralProcesses(Parallelism):
     def __init__(self) -> None:
         self.rank, self.size = process_group.rank(), process_group.size()
-        self.gradient_factor = self.size
 
     def total(self, value: Tensor) -> Tensor:
         return process_group.total(value)
