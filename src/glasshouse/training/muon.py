@@ -128,9 +128,10 @@ def hidden_matrices(model: nn.Module) -> dict[nn.Parameter, list[int]]:
         # The weight of a layer with an adapter is no parameter.
         if "blocks." in name and isinstance(module, nn.Linear) and isinstance(module.weight, nn.Parameter):
             found[module.weight] = [module.out_features]
-    for module in model.modules():
-        if isinstance(module, Attention) and (weight := module.projection.weight) in found:
-            found[weight] = list(module.projection_sizes)
+    for attention in (module for module in model.modules() if isinstance(module, Attention)):
+        weight = attention.projection.weight
+        if isinstance(weight, nn.Parameter) and weight in found:
+            found[weight] = list(attention.projection_sizes)
     return found
 
 

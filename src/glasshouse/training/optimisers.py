@@ -63,7 +63,7 @@ class ListedUpdate(Optimiser, torch.optim.Optimizer):
     zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
 
     def __init__(self, groups: list[dict[str, Any]], training: TrainingSpec) -> None:
-        torch.optim.Optimizer.__init__(self, groups, {})
+        super().__init__(groups, {})
         self.beta1, self.beta2 = training.beta1, training.beta2
         self.settings = settings_of(type(self), training.own)
 

@@ -31,8 +31,10 @@ warnings.filterwarnings("ignore", "Mismatch dtype between input and weight")
 
 @contextmanager
 def context(precision: str, device: torch.device) -> Iterator[None]:
-    autocast = torch.autocast(device.type, dtype=torch.bfloat16) if precision == "bf16" else nullcontext()
-    with float32_products(precision, device), autocast:
+    bf16: AbstractContextManager[object] = nullcontext()
+    if precision == "bf16":
+        bf16 = torch.autocast(device.type, dtype=torch.bfloat16)
+    with float32_products(precision, device), bf16:
         yield
 
 
