@@ -36,4 +36,4 @@ def train_all() -> None:
 
 
 loop._Loop._read_results = read_results_until_stopped
-glasshouse.api.training.run_as_rank(train_all)
+loop.run_as_rank(train_all)
