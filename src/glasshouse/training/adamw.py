@@ -25,7 +25,7 @@ from glasshouse.parts.triton_installed import TRITON_INSTALLED, can_build
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs.spec import Spec, TrainingSpec
 from glasshouse.training import schedules, sharded_tensors
-from glasshouse.training.optimisers import Group, ListedUpdate, parameter_groups, rate_factors, state_of
+from glasshouse.training.optimisers import ListedUpdate, LocalGroup, parameter_groups, rate_factors, state_of
 
 EPSILON = 1e-8
 # torch's names of the moving averages of the gradient and of its square.
@@ -104,7 +104,7 @@ class AdamW(ListedUpdate):
         step = torch.zeros((), device=parameter.device)
         return {**{key: torch.zeros_like(parameter) for key in MOMENTS}, "step": step}
 
-    def update(self, group: Group, rate: Tensor) -> None:
+    def update(self, group: LocalGroup, rate: Tensor) -> None:
         tensors, steps = (group.weights, group.gradients, *(group.state[key] for key in MOMENTS)), group.state["step"]
         torch._foreach_add_(steps, 1.0)
         betas = self.beta1, self.beta2

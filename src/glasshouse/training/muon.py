@@ -20,7 +20,7 @@ from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.training import sharded_tensors
 from glasshouse.training.adamw import AdamW
-from glasshouse.training.optimisers import Group, parameter_groups, refuse_nesterov_without_momentum
+from glasshouse.training.optimisers import LocalGroup, check_nesterov, parameter_groups
 
 # a, b, c of x -> a x + b x^3 + c x^5, which a step applies to all singular values.
 Polynomial = tuple[float, float, float]
@@ -74,7 +74,7 @@ class Muon(AdamW):
     @staticmethod
     def check(training: TrainingSpec) -> None:
         settings = settings_of(Muon, training.own)
-        refuse_nesterov_without_momentum(settings.momentum, settings.nesterov)
+        check_nesterov(settings.momentum, settings.nesterov)
         if settings.newton_schulz == PER_STEP and settings.newton_schulz_steps not in MINIMAX:
             raise SpecError(
                 f"has polynomials for {min(MINIMAX)} to {max(MINIMAX)} steps, not for training.newton_schulz_steps="
@@ -101,7 +101,7 @@ class Muon(AdamW):
             return {"momentum_buffer": torch.zeros_like(parameter)}
         return super().initial_state(group, parameter)
 
-    def update(self, group: Group, rate: Tensor) -> None:
+    def update(self, group: LocalGroup, rate: Tensor) -> None:
         if not group.settings["orthogonal"]:
             super().update(group, rate)
             return

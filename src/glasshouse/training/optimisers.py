@@ -37,7 +37,7 @@ class Optimiser(ABC):
         return 2 * trained_parameters(model)
 
 
-class Group(NamedTuple):
+class LocalGroup(NamedTuple):
     """A group of parameters that have gradients, with this process's share of their weights, gradients and state."""
 
     settings: dict[str, Any]
@@ -84,7 +84,7 @@ class ListedUpdate(Optimiser, torch.optim.Optimizer):
         """The state of a parameter before its first step."""
 
     @abstractmethod
-    def update(self, group: Group, rate: Tensor) -> None:
+    def update(self, group: LocalGroup, rate: Tensor) -> None:
         """Update weights and state in place. The gradients are finite; the rate is 0 if nothing may change."""
 
     @torch.no_grad()
@@ -97,7 +97,7 @@ class ListedUpdate(Optimiser, torch.optim.Optimizer):
                 group, rate = group._replace(gradients=finite), rate * (self.found_inf == 0)
             self.update(group, rate)
 
-    def groups_with_gradients(self) -> Iterator[Group]:
+    def groups_with_gradients(self) -> Iterator[LocalGroup]:
         for settings in self.param_groups:
             parameters = [parameter for parameter in settings["params"] if parameter.grad is not None]
             states = [self.state[parameter] for parameter in parameters]
@@ -108,7 +108,7 @@ class ListedUpdate(Optimiser, torch.optim.Optimizer):
                 local = sharded_tensors.local
                 weights, gradients = map(local, parameters), (local(one.grad) for one in parameters if one.grad is not None)
                 kept = {key: [local(state[key]) for state in states] for key in states[0]}
-                yield Group(settings, parameters, [*weights], [*gradients], kept)
+                yield LocalGroup(settings, parameters, [*weights], [*gradients], kept)
 
 
 def parameter_groups(
@@ -234,7 +234,8 @@ def _fits(found: torch.dtype, needed: torch.dtype, exact: bool) -> bool:
     return found == needed or (not exact and (found.is_floating_point or not needed.is_floating_point))
 
 
-def refuse_nesterov_without_momentum(momentum: float, nesterov: bool) -> None:
+def check_nesterov(momentum: float, nesterov: bool) -> None:
+    """Refuse the look-ahead without a momentum."""
     if nesterov and not momentum:
         raise SpecError(
             "looks ahead along the momentum, but training.momentum=0; choose a training.momentum above 0, or "

@@ -14,7 +14,7 @@ from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training.adamw import EPSILON
-from glasshouse.training.optimisers import Group, ListedUpdate
+from glasshouse.training.optimisers import ListedUpdate, LocalGroup
 
 # Of a parameter: its steps, the largest learning rate so far, and the sum of the weights of all z.
 COUNTERS = "step", "largest_rate", "weight_sum"
@@ -49,7 +49,7 @@ class ScheduleFreeAdamW(ListedUpdate):
         counters = {key: torch.zeros((), device=parameter.device) for key in COUNTERS}
         return {"z": parameter.detach().clone(), "exp_avg_sq": torch.zeros_like(parameter), **counters}
 
-    def update(self, group: Group, rate: Tensor) -> None:
+    def update(self, group: LocalGroup, rate: Tensor) -> None:
         weights, gradients, iterates, squares = group.weights, group.gradients, group.state["z"], group.state["exp_avg_sq"]
         share, correction = self._count(*(group.state[key] for key in COUNTERS), rate)
         torch._foreach_mul_(squares, self.beta2)

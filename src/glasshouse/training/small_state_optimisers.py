@@ -11,7 +11,7 @@ from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.training.optimisers import Group, ListedUpdate, Optimiser, parameter_groups, refuse_nesterov_without_momentum
+from glasshouse.training.optimisers import ListedUpdate, LocalGroup, Optimiser, check_nesterov, parameter_groups
 
 
 class SGD(ListedUpdate):
@@ -32,12 +32,12 @@ class SGD(ListedUpdate):
     @staticmethod
     def check(training: TrainingSpec) -> None:
         settings = settings_of(SGD, training.own)
-        refuse_nesterov_without_momentum(settings.momentum, settings.nesterov)
+        check_nesterov(settings.momentum, settings.nesterov)
 
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
         return {"momentum_buffer": torch.zeros_like(parameter)} if self.settings.momentum else {}
 
-    def update(self, group: Group, rate: Tensor) -> None:
+    def update(self, group: LocalGroup, rate: Tensor) -> None:
         torch._fused_sgd_(
             group.weights,
             group.gradients,
@@ -67,7 +67,7 @@ class Lion(ListedUpdate):
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
         return {"exp_avg": torch.zeros_like(parameter)}
 
-    def update(self, group: Group, rate: Tensor) -> None:
+    def update(self, group: LocalGroup, rate: Tensor) -> None:
         averages = group.state["exp_avg"]
         steps = torch._foreach_lerp(averages, group.gradients, 1 - self.beta1)
         torch._foreach_sign_(steps)
