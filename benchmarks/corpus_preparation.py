@@ -54,7 +54,7 @@ print(json.dumps({"seconds": seconds, "processor": processor, "megabytes": done 
 
 
 def make_text(path: Path, size: int) -> None:
-    from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
+    from glasshouse.data.sources.speeches import StateOfTheUnion
 
     paragraphs = [
         line for speech in StateOfTheUnion().documents("train") for line in speech.text.split("\n") if line.strip()

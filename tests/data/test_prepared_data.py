@@ -54,7 +54,7 @@ def test_two_gigabytes_of_text_need_less_than_one_gigabyte_of_memory(tmp_path):
         import json, re, sys
         from pathlib import Path
         from glasshouse.data import prepared_data
-        from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
+        from glasshouse.data.sources.speeches import StateOfTheUnion
         from glasshouse.specs.spec import DataSpec
         path = Path(sys.argv[1])
         speeches = [document.text for document in StateOfTheUnion().documents("train")]

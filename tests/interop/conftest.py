@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
+from glasshouse.data.sources.speeches import StateOfTheUnion
 from glasshouse.interop import gguf_models
 from glasshouse.runs.run import Run
 from glasshouse.tokenizers.byte_pair import BytePair

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from glasshouse.tokenizers.piece_patterns import PATTERNS
+from glasshouse.tokenizers.piece_patterns import CODE_POINTS, PATTERNS
 from glasshouse.tokenizers.pretokenizer import character_classes
-from glasshouse.tokenizers.unicode_classes import CODE_POINTS
 from tests.tokenizers.difficult_texts import PROSE, texts, wikitext
 from tests.tokenizers.piece_splitting import split
 from tokenizers import Regex, pre_tokenizers

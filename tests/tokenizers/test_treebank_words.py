@@ -12,8 +12,8 @@ from glasshouse.data.sources.speeches import SEGMENT_FILES, TEST_TEXTS, TRAINING
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import load
+from glasshouse.tokenizers.piece_patterns import WHITESPACE, class_bits
 from glasshouse.tokenizers.treebank_words import BLANKS, TreebankWords
-from glasshouse.tokenizers.unicode_classes import WHITESPACE, class_bits
 from tests import needs
 from tests.needs import needs_data
 from tests.refusals import refused

@@ -11,10 +11,10 @@ import functools
 import numpy as np
 
 from glasshouse.compilation import kernel, kernel_only
-from glasshouse.tokenizers.unicode_classes import LETTER as LETTER_BIT
-from glasshouse.tokenizers.unicode_classes import NUMBER as NUMBER_BIT
-from glasshouse.tokenizers.unicode_classes import WHITESPACE as WHITESPACE_BIT
-from glasshouse.tokenizers.unicode_classes import class_bits
+from glasshouse.tokenizers.piece_patterns import LETTER as LETTER_BIT
+from glasshouse.tokenizers.piece_patterns import NUMBER as NUMBER_BIT
+from glasshouse.tokenizers.piece_patterns import WHITESPACE as WHITESPACE_BIT
+from glasshouse.tokenizers.piece_patterns import class_bits
 
 # These are typed numbers, as in the other kernels. For plain integers, numba would compile another version of a function.
 OTHER, LETTER, NUMBER, BLANK, NEWLINE = (np.int64(kind) for kind in range(5))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from glasshouse.specs.errors import DataError
-from glasshouse.tokenizers.unicode_classes import LETTER, NUMBER, WHITESPACE, WORD, class_bits
+from glasshouse.tokenizers.piece_patterns import LETTER, NUMBER, WHITESPACE, WORD, class_bits
 
 BLOCK_CHARACTERS: Final = 1 << 20
 """The size of a block of a stream, in characters."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Self, final
 import numpy as np
 
 from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Tokenizer, TokenizerTraining, encode_unicode, special_pattern
+from glasshouse.tokenizers.piece_patterns import CODE_POINTS, WHITESPACE, WORD, members
 from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 from glasshouse.tokenizers.tokenizer_json import (
     UnsupportedTokenizer,
@@ -23,7 +24,6 @@ from glasshouse.tokenizers.tokenizer_json import (
     read_special_tokens,
     split_by,
 )
-from glasshouse.tokenizers.unicode_classes import CODE_POINTS, WHITESPACE, WORD, members
 
 MAX_COUNTED_WORDS: Final = 1 << 23
 """If counting finds more distinct words than this, the rarest are dropped until half of this number is left."""

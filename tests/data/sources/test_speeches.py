@@ -4,7 +4,7 @@ import pytest
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.sources.speeches import CourseSpeeches, Speeches, SpeechesText
+from glasshouse.data.sources.speeches import HELD_OUT, CourseSpeeches, Presidents, Speeches, SpeechesText, StateOfTheUnion
 from glasshouse.specs.spec import DataSpec
 from tests.data.sources.source_access import split_sizes, texts
 from tests.needs import needs_data
@@ -62,3 +62,18 @@ def test_the_course_trains_its_tokenizer_on_both_training_files():
     assert course.fingerprint() != Speeches(0.0).fingerprint()
     held_out = CourseSpeeches(0.1)
     assert not set(texts(held_out, "validation")) & {document.text for document in held_out.tokenizer_documents()}
+
+
+def test_the_shipped_text_is_split_by_whole_addresses():
+    source = StateOfTheUnion()
+    ids = {split: {d.fields["id"] for d in source.documents(split)} for split in ("train", "validation", "test")}
+    assert ids["validation"] == HELD_OUT["validation"]
+    assert ids["test"] == HELD_OUT["test"]
+    assert len(ids["train"]) + 8 == 39
+    assert not ids["train"] & (ids["validation"] | ids["test"])
+
+
+def test_paragraphs_are_held_out_by_address():
+    train, validation, test = (set(texts(Presidents(), split)) for split in SPLITS)
+    assert len(train) > 3000
+    assert len(train & (validation | test)) < 20, "only a few phrases are repeated every year"

@@ -15,7 +15,7 @@ from typing import ClassVar
 from glasshouse.data import text_files
 from glasshouse.data.documents import SPLITS, Document, GeneratedSource
 from glasshouse.data.sources.remote_files import PublishedSource, RemoteFile
-from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
+from glasshouse.data.sources.speeches import StateOfTheUnion
 from glasshouse.data.splits import assign_splits
 from glasshouse.specs.errors import DataError
 
