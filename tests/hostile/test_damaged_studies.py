@@ -181,7 +181,7 @@ def test_a_folder_in_place_of_a_file_of_a_run_is_damage(norms, monkeypatch, file
     assert RunFolder(norms / "rms" / "seed-0").damage() == []
     worked(call("runs"))
     worked(call("studies"))
-    glasshouse.api.pages.write_pages(norms.parent)
+    glasshouse.runs.write_pages(norms.parent)
     assert any(file in note for note in study_results.collect(StudyFolder(norms)).notes)
 
 

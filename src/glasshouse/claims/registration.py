@@ -15,6 +15,7 @@ from typing import Any
 from glasshouse.claims import rules
 from glasshouse.claims.bench import StudyPlan
 from glasshouse.claims.claim import Claim
+from glasshouse.records import kept_json
 from glasshouse.records.kept_schema import as_type
 from glasshouse.results.claim import Registration
 from glasshouse.specs import recipes, spec_files
@@ -94,11 +95,7 @@ def from_json(table: Mapping[str, Any], where: str) -> Registration:
     try:
         as_type(table, dict[str, Any])
         as_type(table.get("format"), int, "format")
-        if (version := table["format"]) > FORMAT:
-            raise RunError(
-                f"{where} was written by a newer Glasshouse (format {version}; this one reads up to {FORMAT}); "
-                "upgrade with: pip install --upgrade glasshouse"
-            )
+        kept_json.refuse_newer(table, FORMAT, where)
         fields = {key: value for key, value in table.items() if key != "format"}
         registration: Registration = as_type(fields, Registration)
     except ValueError as error:

@@ -2,11 +2,13 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from glasshouse.records import plain_files
 from glasshouse.records.kept_schema import as_type
+from glasshouse.specs.errors import RunError
 
 # Far more than any file of a run, a study or a claim has; a tokenizer or the values of a claim can be large.
 MOST_BYTES = 256 * 2**20
@@ -29,6 +31,16 @@ def parse(text: str | bytes, kind: Any = Any) -> Any:
     if is_deeper(value, text, MOST_DEPTH):
         raise ValueError(f"its values are nested more than {MOST_DEPTH} deep")
     return as_type(value, kind)
+
+
+def refuse_newer(table: Mapping[str, Any], newest: int, where: object) -> None:
+    """Refuse the content of a file whose format a later release has introduced."""
+    written = table.get("format", 0)
+    if not isinstance(written, int) or written > newest:
+        raise RunError(
+            f"{where} was written by a newer Glasshouse (format {written}; this one reads up to {newest}); upgrade with: "
+            "pip install --upgrade glasshouse"
+        )
 
 
 def is_deeper(value: Any, text: str | bytes, depth: int) -> bool:

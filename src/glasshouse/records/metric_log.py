@@ -23,12 +23,11 @@ def append(path: Path, *rows: dict[str, Any]) -> None:
 def read(path: Path) -> list[dict[str, Any]]:
     """Every complete row, in order. A line that a crash truncated is skipped."""
     try:
-        lines = plain_files.read_text(path).splitlines()
+        return _parsed(plain_files.read_bytes(path).splitlines())
     except FileNotFoundError:
         return []
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}; put the log back, or delete {path.name}") from None
-    return [row for line in lines if (row := _row(line))]
 
 
 def last_row(path: Path) -> dict[str, Any]:
@@ -85,14 +84,6 @@ def _parsed(lines: list[bytes]) -> list[dict[str, Any]]:
             with suppress(ValueError):
                 values.append(kept_json.parse(line))
     return [row for row in map(_checked, values) if row]
-
-
-def _row(line: str | bytes) -> dict[str, Any]:
-    """The row that a line holds; empty if a crash truncated it."""
-    try:
-        return _checked(kept_json.parse(line))
-    except ValueError:
-        return {}
 
 
 def _checked(row: Any) -> dict[str, Any]:

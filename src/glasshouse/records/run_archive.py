@@ -126,7 +126,7 @@ def unpack(
                     raise _refusal(file, f"{next(iter(entries))} is missing")
                 unpacked = RunFolder(temporary)
                 facts = unpacked.facts()
-                run_folder.check_format(unpacked)
+                kept_json.refuse_newer(facts, run_folder.FORMAT, file)
                 unpacked.tables()
                 alone = {key: value for key, value in facts.items() if key not in _OTHER_RUNS}
                 atomic_files.write_json(temporary / "run.json", alone)
@@ -199,11 +199,7 @@ def _read_manifest(file: Path, source: gzip.GzipFile, most_bytes: int) -> tuple[
     try:
         manifest: Manifest = kept_json.parse(_exactly(source, header.size), Manifest)
         _exactly(source, -header.size % tarfile.BLOCKSIZE)
-        if manifest["format"] != FORMAT:
-            raise RunError(
-                f"{file} has format {manifest['format']}, and this Glasshouse reads format {FORMAT}; upgrade with: "
-                "pip install --upgrade glasshouse"
-            )
+        kept_json.refuse_newer(manifest, FORMAT, file)
     except ValueError as error:
         raise _refusal(file, f"its {MANIFEST} is damaged ({error})") from None
     entries = manifest["files"]

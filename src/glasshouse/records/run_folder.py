@@ -280,7 +280,7 @@ def find(name: str | os.PathLike[str]) -> RunFolder:
     for path in [*candidates, given_path]:
         if (path / "spec.toml").exists():
             run = RunFolder(path)
-            check_format(run)
+            kept_json.refuse_newer(run.all_facts(), FORMAT, path)
             return run
     if given_path.is_dir():
         raise RunError(f"{given_path} is not a run folder: it has no spec.toml")
@@ -300,16 +300,6 @@ def all_runs() -> list[RunFolder]:
         return []
     runs = [RunFolder(path) for path in root().iterdir() if (path / "spec.toml").exists() and path.name[0] != "."]
     return sorted(runs, key=lambda run: (run.spec_file.stat().st_mtime, run.name))
-
-
-def check_format(run: RunFolder) -> None:
-    """Refuse a run that a newer version wrote."""
-    format = run.all_facts().get("format", 0)
-    if not isinstance(format, int) or format > FORMAT:
-        raise RunError(
-            f"{run.path} was written by a newer Glasshouse (it has format {format}, this one reads formats up to {FORMAT}); "
-            "upgrade with: pip install --upgrade glasshouse"
-        )
 
 
 def checked_name(name: str, what: str = "run") -> str:

@@ -16,8 +16,8 @@ from glasshouse.records import item_values
 from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec, suggestions
 from glasshouse.runs.run import Run
-from glasshouse.specs import recipes, spec_fields, spec_files
-from glasshouse.specs.spec import ModelSpec, Spec
+from glasshouse.specs import recipes, spec_files
+from glasshouse.specs.spec import Spec
 from glasshouse.verdicts.estimates import from_units
 from glasshouse.verdicts.proportions import binomial_interval
 
@@ -35,7 +35,8 @@ def markdown(run: Run) -> str:
         "Training": _training(run),
         "Figures": _figures(run),
         "Limits": _limits(run),
-        "Use": _use(run),
+        # A card is given away, the texts of the data are not.
+        "Use": ["```", *suggestions.commands(run, from_data=False)[:2], "```"],
         "Reproduce": _reproduce(run),
     }
     header = ["---", "tags:", "- glasshouse", f"- {run.spec.task}", "---", "", f"# {run.name}"]
@@ -48,8 +49,7 @@ def _model(run: Run) -> list[str]:
     of_size = f" of {count(parameters)} parameters" if parameters else ""
     origin = f" It was imported from {run.facts['origin']}." if "origin" in run.facts else ""
     lines = [f"A model of kind `{spec.model.kind}`{of_size} for the task `{spec.task}`, made with Glasshouse.{origin}", ""]
-    known = spec_fields.fields(ModelSpec)
-    shape = [(name, getattr(spec.model, name)) for name in SHAPE if name in known]
+    shape = [(name, getattr(spec.model, name)) for name in SHAPE]
     rows = [*shape, ("context", f"{spec.data.context} tokens"), ("tokenizer", spec.data.tokenizer)]
     if labels := run.facts.get("labels"):
         rows.append(("classes", ", ".join(labels)))
@@ -129,11 +129,6 @@ def _limits(run: Run) -> list[str]:
     if (status := run.folder.status()) not in (Status.DONE, Status.IMPORTED):
         lines.insert(0, f"- Its training is not complete: it is {status}.")
     return lines
-
-
-def _use(run: Run) -> list[str]:
-    # A card is given away, the texts of the data are not.
-    return ["```", *(line for line in suggestions.commands(run, from_data=False)[:2]), "```"]
 
 
 def _reproduce(run: Run) -> list[str]:

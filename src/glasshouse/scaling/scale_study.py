@@ -250,10 +250,9 @@ def to_json(study: ScaleStudy) -> dict[str, Any]:
 def _from_json(path: Path) -> ScaleStudy:
     try:
         table = kept_json.read(path / FILE, dict[str, Any], kept_json.MOST_FACTS)
-        version, *_ = (table.pop(name, None) for name in ("format", "glasshouse", "created"))
-        if isinstance(version, int) and version > FORMAT:
-            raise RunError(f"{path} was written by a newer Glasshouse; upgrade with: pip install -U glasshouse")
-        study = replace(as_type(table, ScaleStudy), path=path)
+        kept_json.refuse_newer(table, FORMAT, path)
+        decided = {name: value for name, value in table.items() if name not in ("format", "glasshouse", "created")}
+        study = replace(as_type(decided, ScaleStudy), path=path)
         _check(study)
         return study
     except (OSError, ValueError, LookupError, ArithmeticError) as error:

@@ -61,8 +61,8 @@ def check(options: object, error: type[GlasshouseError] = GlasshouseError) -> No
 
 def given(options: object) -> dict[str, Any]:
     """The options that differ from their defaults, by name."""
-    values = {each.name: getattr(options, each.name) for each in options_of(type(options))}
-    return {each.name: values[each.name] for each in options_of(type(options)) if values[each.name] != each.default}
+    values = ((each, getattr(options, each.name)) for each in options_of(type(options)))
+    return {each.name: value for each, value in values if value != each.default}
 
 
 def words(options: object) -> list[str]:

@@ -122,7 +122,7 @@ def cells(
     for universe in found:
         folder = study if universe.main else StudyFolder(study.path / FOLDER / universe.folder)
         for split in splits if (folder.path / FILE).is_file() else ():
-            design = replace(folder.design(), metric=f"{split}.{metric.partition('.')[2]}")
+            design = folder.design().on_split(split)
             choices = {**universe.choices, **({SPLIT: split} if len(splits) > 1 else {})}
             main = universe.main and design.metric == metric
             results.append(MultiverseCell(choices, judge(folder, design), main))

@@ -14,7 +14,7 @@ import numpy as np
 
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.studies import study_folder, study_values, tuning
+from glasshouse.studies import study_folder, study_values
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
 from glasshouse.verdicts import statistics
 from glasshouse.verdicts.sequential_tests import Look, Looks
@@ -150,7 +150,7 @@ def deviation_of_tuning(study: StudyFolder, design: Design) -> DifferenceDeviati
 
 def _tuning_values(study: StudyFolder, design: Design, arm: PlannedArm, value: str) -> list[float]:
     assert design.tuning is not None
-    metric = tuning.tuning_metric(design)
+    metric = design.on_split("validation").metric
     values = (study_values.final_value(study.tuning_run(arm, value, seed), metric) for seed in design.tuning.seeds)
     return [math.nan if number is None else number for number in values]
 

@@ -138,6 +138,20 @@ class Design:
             return self.seeds
         return tuple(range(self.seeds[0], self.seeds[0] + self.question.max_seeds))
 
+    @property
+    def split(self) -> str:
+        """The split of the metric: "validation" of "validation.loss"."""
+        return self.metric.partition(".")[0]
+
+    @property
+    def metric_name(self) -> str:
+        """The metric without its split."""
+        return self.metric.partition(".")[2]
+
+    def on_split(self, split: str) -> "Design":
+        """The design with its metric on another split."""
+        return dataclasses.replace(self, metric=f"{split}.{self.metric_name}")
+
     def command(self, name: str) -> str:
         """The command line that reproduces the study."""
         consecutive = self.seeds == tuple(range(len(self.seeds)))
@@ -179,9 +193,10 @@ class Design:
 
     def _check(self, where: str) -> None:
         """Refuse a design whose runs could be taken for others, or that no command makes. Raises ValueError or RunError."""
-        for what in ("name", "folder"):
-            # File systems that ignore case have one folder for both.
-            known = Counter(getattr(arm, what).lower() if what == "folder" else arm.name for arm in self.arms)
+        # File systems that ignore case have one folder for both.
+        names = {"name": [arm.name for arm in self.arms], "folder": [arm.folder.lower() for arm in self.arms]}
+        for what, values in names.items():
+            known = Counter(values)
             if twice := next((value for value, count in known.items() if count > 1), None):
                 raise ValueError(f"two arms have the {what} {twice[:100]!r}")
         if taken := next((arm.folder for arm in self.arms if arm.folder.lower() in RESERVED_NAMES), None):
@@ -229,12 +244,7 @@ class StudyFolder:
         file = self.path / FILE
         try:
             table = kept_json.read(file, dict[str, Any])
-            written = table.get("format", 0)
-            if isinstance(written, int) and written > FORMAT:
-                raise RunError(
-                    f"{self.path} was written by a newer Glasshouse (study format {written}; this one reads up to "
-                    f"{FORMAT}); upgrade with: pip install --upgrade glasshouse"
-                )
+            kept_json.refuse_newer(table, FORMAT, self.path)
             return Design.from_json(table, str(file))
         except (OSError, ValueError, LookupError, ArithmeticError, SpecError) as error:
             raise RunError(

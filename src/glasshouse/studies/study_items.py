@@ -55,7 +55,7 @@ def _identity(job: Job, split: str) -> tuple[object, ...]:
 
 def score_runs(study: StudyFolder, design: Design, device: str) -> None:
     """Score the finished runs that have not been scored yet."""
-    split = design.metric.partition(".")[0]
+    split = design.split
     runs = [study.run(arm, seed) for seed in design.seeds for arm in design.arms]
     left = [run for run in runs if run_queue.status(run) == Status.DONE and not item_values.file_of(run, split).exists()]
     if not left:
@@ -74,6 +74,5 @@ def scores(study: StudyFolder, design: Design) -> ItemScores:
 
 def values_by_seed(study: StudyFolder, design: Design, arm: PlannedArm) -> ItemsBySeed:
     """Seed -> the value of the study's metric on each item, for the runs of an arm that have been scored."""
-    split, _, name = design.metric.partition(".")
-    stored = {seed: item_values.read(study.run(arm, seed), split) for seed in design.seeds}
+    name, stored = design.metric_name, {seed: item_values.read(study.run(arm, seed), design.split) for seed in design.seeds}
     return {seed: np.asarray(values[name], float) for seed, values in stored.items() if name in values}

@@ -28,14 +28,13 @@ def digest(design: Design) -> str:
 
 def _plan(design: Design) -> dict[str, Any]:
     question, tuning = design.question, design.tuning
-    split, _, metric = design.metric.partition(".")
     plan: dict[str, Any] = {
         "kind": question.kind,
         "words": question.words,
         "arms": [(arm.name, arm.asked, arm.facts.get("data", "")) for arm in design.arms],
         "match": question.match,
-        "metric": metric,
-        "split": split,
+        "metric": design.metric_name,
+        "split": design.split,
         "items": question.items,
         "higher is better": design.rule.higher_is_better,
         "alpha": design.rule.alpha,

@@ -158,7 +158,7 @@ def _train(study: StudyFolder, place: Place) -> Submission | None:
 def _check_metric(study: StudyFolder, design: Design) -> None:
     """Refuse a recorded metric that no run will have, before a run is trained."""
     task = study_values.task_of(design)
-    if design.metric.partition(".")[2] not in task.metrics:
+    if design.metric_name not in task.metrics:
         raise RunError(
             f"{study.path / study_folder.FILE}: its metric {design.metric[:100]!r} is none of its runs; correct it, for "
             f"example to validation.{task.criterion}"
@@ -236,6 +236,5 @@ def _run_multiverse(study: StudyFolder, design: Design, place: Place) -> Submiss
         if isinstance(folder, Submission):
             return folder
         for split in splits if design.question.items else ():
-            other = replace(folder.design(), metric=f"{split}.{design.metric.partition('.')[2]}")
-            study_items.score_runs(folder, other, place.device)
+            study_items.score_runs(folder, folder.design().on_split(split), place.device)
     return None

@@ -128,7 +128,7 @@ def task_of(design: Design) -> type[Task]:
 
 def held_out_splits(study: StudyFolder, design: Design) -> list[str]:
     """The splits on which the runs report the study's metric."""
-    name = design.metric.partition(".")[2]
+    name = design.metric_name
     runs = (study.run(arm, seed) for arm in design.arms for seed in design.seeds)
     outcomes = (run.final_metrics() for run in runs if run_queue.status(run) == Status.DONE)
     outcome = next(outcomes, {})

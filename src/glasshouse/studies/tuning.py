@@ -90,11 +90,6 @@ def _default_values(field: str, variant: Variant) -> list[str]:
     return allowed
 
 
-def tuning_metric(design: Design) -> str:
-    """The metric that chooses the values: the study's metric on the validation text."""
-    return f"validation.{design.metric.partition('.')[2]}"
-
-
 def tune(study: StudyFolder, design: Design, place: Place) -> Submission | None:
     """Train the tuning runs that are left, put each arm's best value into its spec, and write the design."""
     tuning = design.tuning
@@ -109,7 +104,7 @@ def tune(study: StudyFolder, design: Design, place: Place) -> Submission | None:
         ]
     except SpecError as error:
         raise RunError(f"{study.path / FILE}: a value of its tuning cannot be tried: {error}") from None
-    metric = tuning_metric(design)
+    metric = design.on_split("validation").metric
     title = f"tuning {study.name}"
     describe = lambda queued: study_values.describe_value(queued.run, metric)  # noqa: E731
     if submitted := run_queue.run_all(queue, place, study.path, title, describe):
