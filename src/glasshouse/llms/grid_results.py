@@ -5,7 +5,7 @@ studies, question by question. Scores of few questions are mostly 0 or 1, so a v
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 
 from glasshouse import formatting
@@ -166,28 +166,28 @@ def _comparison(
         few = proportions.largest_unseen_share(len(differences), ALPHA / comparisons) > MARGIN
     word = verdict.UNDECIDED if few else word
     low, high = max(judged.low, -1.0), min(judged.high, 1.0)
-    sentence = _sentence(name, first, word, judged, (low, high), p, few)
-    return ModelComparison(name, first, word, sentence, judged.pairs, judged.mean, low, high, p)
+    found = ModelComparison(name, first, word, "", judged.pairs, judged.mean, low, high, p)
+    return replace(found, sentence=_sentence(found, few, judged.more_seeds))
 
 
-def _sentence(name: str, first: str, word: str, judged: Difference, ends: tuple[float, float], p: float, few: bool) -> str:
-    questions = "1 question" if judged.pairs == 1 else f"{judged.pairs} questions"
-    if judged.pairs < 2:
+def _sentence(found: ModelComparison, few: bool, more_questions: int | None) -> str:
+    name, first, word = found.model, found.first, found.word
+    questions = "1 question" if found.questions == 1 else f"{found.questions} questions"
+    if found.questions < 2:
         return f"{name} is undecided against {first}: {questions} with a check in both, and a paired test needs 2"
-    size, low, high = (formatting.rounded(value, (ends[1] - ends[0]) / 2) for value in (judged.mean, *ends))
-    found = f"difference {size}, 95 % interval {low} to {high}"
-    if ends[0] == ends[1]:
-        found = f"a difference of {judged.mean:+.2g} in each" if judged.mean else "the same accuracy in each"
-    shown = formatting.p_value(p)
-    found += f"; p {shown if shown.startswith('<') else f'= {shown}'}"
+    ends = found.difference, found.low, found.high
+    size, low, high = (formatting.rounded(value, (found.high - found.low) / 2) for value in ends)
+    details = f"difference {size}, 95 % interval {low} to {high}"
+    if found.low == found.high:
+        details = f"a difference of {found.difference:+.2g} in each" if found.difference else "the same accuracy in each"
+    details += f"; p {'' if found.p < 1e-4 else '= '}{formatting.p_value(found.p)}"
     if word == verdict.UNDECIDED:
-        more = f"; about {judged.more_seeds:,} more questions would settle it" if judged.more_seeds else ""
-        return (
-            f"{name} is undecided against {first} on {questions} ({found}){'; these are too few to tell' if few else more}"
-        )
+        more = f"; about {more_questions:,} more questions would settle it" if more_questions else ""
+        outlook = "; these are too few to tell" if few else more
+        return f"{name} is undecided against {first} on {questions} ({details}){outlook}"
     if word == verdict.NO_DIFFERENCE:
-        return f"{name}: no difference from {first} larger than {MARGIN:g} on {questions} ({found})"
-    return f"{name} is {word} than {first} on {questions} ({found})"
+        return f"{name}: no difference from {first} larger than {MARGIN:g} on {questions} ({details})"
+    return f"{name} is {word} than {first} on {questions} ({details})"
 
 
 def content_of(grid: AnswerGrid, results: GridResults) -> GridContent:

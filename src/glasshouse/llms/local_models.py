@@ -20,6 +20,8 @@ FINISHES = {"limit": "length", "word": "stop", "eos": "end"}
 SEEDS = 2**32 - 1
 # The beginning and the end of a file identify it.
 IDENTIFYING_BYTES = 1 << 20
+# Takes the next piece of a continuation.
+Add = Callable[[str], None]
 
 
 class ContinuingModel(ABC):
@@ -39,9 +41,7 @@ class ContinuingModel(ABC):
         return render_chat(messages)
 
     @abstractmethod
-    def generate(
-        self, prompt: str, options: Options, stop: Sequence[str], add: Callable[[str], None]
-    ) -> tuple[str, int, int]:
+    def generate(self, prompt: str, options: Options, stop: Sequence[str], add: Add) -> tuple[str, int, int]:
         """Add the continuation of a prompt piece by piece; returns its finish, and the tokens of prompt and answer."""
 
     def _reply(self, prompt: str, options: Options, stop: Sequence[str], strip: bool, show: Show = None) -> Reply:
@@ -71,16 +71,13 @@ class RunModel(ContinuingModel):
         self.context = run.spec.data.context
 
     def identity(self) -> str:
-        """What distinguishes this model from one of the same name. A run that is trained further is another model."""
+        """A run that is trained further is another model."""
         return f"run {self.run.name}, step {self.run.model_step()}"
 
     def chat_tokens(self, messages: Sequence[Message]) -> int:
-        """The number of tokens of a chat."""
         return len(self.run.new_completion(self.render(messages)[0]).prompt_tokens)
 
-    def generate(
-        self, prompt: str, options: Options, stop: Sequence[str], add: Callable[[str], None]
-    ) -> tuple[str, int, int]:
+    def generate(self, prompt: str, options: Options, stop: Sequence[str], add: Add) -> tuple[str, int, int]:
         completion = self.run.new_completion(prompt)
         seed = secrets.randbits(62) if options.seed is None else options.seed
         for piece in self.run.stream(
@@ -106,7 +103,7 @@ class GGUFModel(ContinuingModel):
         return start_server(self.path, self._asked_context, self.device)
 
     def identity(self) -> str:
-        """What distinguishes this model from one of the same name: the size of the file and a hash of its ends."""
+        """The size of the file and a hash of its ends."""
         size = self.path.stat().st_size
         with self.path.open("rb") as file:
             ends = file.read(IDENTIFYING_BYTES)
@@ -115,7 +112,6 @@ class GGUFModel(ContinuingModel):
         return f"GGUF file of {size} bytes, {blake2b(ends, digest_size=8).hexdigest()}"
 
     def chat_tokens(self, messages: Sequence[Message]) -> int:
-        """The number of tokens of a chat."""
         body = {"content": self.render(messages)[0], "add_special": True, "parse_special": True}
         return len(self._endpoint.post("/tokenize", body)["tokens"])
 
@@ -126,9 +122,7 @@ class GGUFModel(ContinuingModel):
         body = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
         return str(self._endpoint.post("/apply-template", body)["prompt"]), ()
 
-    def generate(
-        self, prompt: str, options: Options, stop: Sequence[str], add: Callable[[str], None]
-    ) -> tuple[str, int, int]:
+    def generate(self, prompt: str, options: Options, stop: Sequence[str], add: Add) -> tuple[str, int, int]:
         body = {
             "prompt": prompt,
             "n_predict": options.max_tokens,

@@ -20,7 +20,6 @@ class OpenAIModel:
         self.model, self.endpoint, self.name, self.context = model, endpoint, name or model, context
 
     def identity(self) -> str:
-        """What distinguishes this model from one of the same name."""
         return f"{self.model} at {self.endpoint.base_url}"
 
     def chat_tokens(self, messages: Sequence[Message]) -> int:
