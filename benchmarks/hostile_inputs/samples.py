@@ -148,11 +148,11 @@ def write_llama2c(folder: Path) -> None:
     """A llama2.c model with random weights, and its tokenizer file."""
     from glasshouse.interop import llama2c
 
-    header = llama2c.Header(8, 12, 2, 2, 1, 300, 16, True)
-    count = sum(int(np.prod(shape)) for shape in header.shapes().values())
+    sizes = (8, 12, 2, 2, 1, 300, 16)
+    count = llama2c.number_count(llama2c.tensor_shapes(dict(zip(llama2c.SIZES, sizes, strict=True)), tied=True))
     weights = np.random.default_rng(0).normal(size=count).astype("<f4")
     folder.mkdir()
-    (folder / "model.bin").write_bytes(struct.pack("<7i", 8, 12, 2, 2, 1, 300, 16) + weights.tobytes())
+    (folder / "model.bin").write_bytes(struct.pack("<7i", *sizes) + weights.tobytes())
     letters = [bytes([65 + index // 26]) + bytes([97 + index % 26]) for index in range(41)]
     pieces = [b"<unk>", b"\n<s>\n", b"\n</s>\n", *(f"<0x{byte:02X}>".encode() for byte in range(256)), *letters]
     records = b"".join(struct.pack("<fi", -float(rank), len(piece)) + piece for rank, piece in enumerate(pieces))

@@ -6,7 +6,7 @@ import torch
 
 import glasshouse
 from glasshouse.inspection import run_report
-from glasshouse.inspection.attention_maps import attention_map, translation_map
+from glasshouse.inspection.attention_maps import attention_map
 from glasshouse.inspection.capture import capture
 from glasshouse.specs.errors import GlasshouseError
 from tests import needs
@@ -44,8 +44,8 @@ def test_a_row_has_the_weights_from_which_its_token_was_generated(letter_transla
 
 def test_self_attention_is_square_and_that_of_the_decoder_is_causal(letter_translator):
     encoder, decoder = (
-        translation_map(letter_translator, "abca", "encoder"),
-        translation_map(letter_translator, "abca", attention="decoder"),
+        attention_map(letter_translator, "abca", "encoder"),
+        attention_map(letter_translator, "abca", attention="decoder"),
     )
     assert encoder.tokens == (*"abca", END)
     assert encoder.weights.shape == (1, 2, 5, 5)

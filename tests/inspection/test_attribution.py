@@ -29,7 +29,7 @@ def test_the_parts_of_a_logit_sum_to_it(inspected):
     result = direct_attribution(text, text.prediction())
     assert sum(part.value for part in result.components) == pytest.approx(result.prediction.logit, abs=1e-4)
     heads = {(part.layer, part.head) for part in result.components if part.head}
-    blocks = text.stacks[-1].blocks if text.stacks else 1
+    blocks = 1 if text.recurrent else len(text.stacks[-1].outputs)
     assert len(heads) == inspected.spec.model.heads * blocks
 
 

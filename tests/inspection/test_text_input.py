@@ -26,9 +26,9 @@ def test_copies_have_the_same_logits_and_the_likeliest_output_is_the_prediction(
 
 def test_the_last_state_of_the_residual_stream_gives_the_output(inspected):
     text = TextInput(inspected, TEXTS[inspected.name][0])
-    if not text.stacks:
+    if text.recurrent:
         return  # a recurrent model adds its attention after the last layer
-    name = text.stream_probes()[-1][1]
+    name = text.stacks[-1].stream_probes()[-1][1]
     with torch.inference_mode(), capture(inspected.model, name) as activations:
         output = text.forward()
         torch.testing.assert_close(text.project(activations[name]), output, atol=1e-5, rtol=1e-5)

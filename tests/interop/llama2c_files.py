@@ -84,8 +84,7 @@ def some_pieces(count: int) -> list[tuple[bytes, float]]:
 def write_small_model(path: Path, tied: bool) -> Path:
     """A model file with random weights, and its tokenizer file in the same directory."""
     sizes = {**SIZES, "vocab_size": SIZES["vocab_size"] * (1 if tied else -1)}
-    header = llama2c.Header(8, 12, 2, 2, 1, 300, 16, tied)
-    count = sum(int(np.prod(shape)) for shape in header.shapes().values())
+    count = llama2c.number_count(llama2c.tensor_shapes(SIZES, tied))
     weights = np.random.default_rng(0).normal(size=count).astype("<f4")
     path.write_bytes(struct.pack("<7i", *sizes.values()) + weights.tobytes())
     write_pieces(path.with_name("tok300.bin"), some_pieces(300))

@@ -11,23 +11,21 @@ from glasshouse.inspection import (
     attribution,
     direct_attribution,
     exploration,
-    layer_importance,
+    importance,
     logit_lens,
-    pruning_curve,
+    pruning,
 )
 from glasshouse.inspection import gradients as run_gradients
-from glasshouse.inspection import head_importance as importance
 from glasshouse.inspection import head_statistics as statistics
 from glasshouse.inspection.activation_patching import Patching
 from glasshouse.inspection.attention_maps import attention_map
 from glasshouse.inspection.attribution import Attribution
 from glasshouse.inspection.direct_attribution import DirectAttribution
 from glasshouse.inspection.gradients import Gradients
-from glasshouse.inspection.head_importance import HeadImportance
 from glasshouse.inspection.head_statistics import HeadStatistics
-from glasshouse.inspection.layer_importance import LayerImportance
+from glasshouse.inspection.importance import HeadImportance, LayerImportance
 from glasshouse.inspection.logit_lens import Lens
-from glasshouse.inspection.pruning_curve import PruningCurve
+from glasshouse.inspection.pruning import PruningCurve
 from glasshouse.inspection.text_input import TextInput
 from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures, line_charts
 from glasshouse.pages.inspection_figures import HeatMap
@@ -220,7 +218,7 @@ def layers(
         figures.check_path(Path(output))
     with progress_bar.bar("removing layers") as bar:
         file = None if data is None else str(data)
-        result = layer_importance.layer_importance(run_of(run, device), file, examples, replacement, bar)
+        result = importance.layer_importance(run_of(run, device), file, examples, replacement, bar)
     if output:
         inspection_figures.bars(
             [one.title for one in result.layers],
@@ -249,10 +247,10 @@ def pruning_curves(
         figures.check_path(Path(output))
     if then_train < 0:
         raise GlasshouseError("is below 0; choose a number of steps", "then_train", then_train)
-    orders = (*methods, pruning_curve.RANDOM) if methods else pruning_curve.ORDERS
+    orders = (*methods, pruning.RANDOM) if methods else pruning.ORDERS
     with progress_bar.bar("removing heads") as bar:
         file = None if data is None else str(data)
-        curves = pruning_curve.pruning_curves(run_of(run, device), orders, file, examples, then_train, bar)
+        curves = pruning.pruning_curves(run_of(run, device), orders, file, examples, then_train, bar)
     if output:
         lines = {f"by {one.order}": {point.share: (point.loss,) * 3 for point in one.points} for one in curves}
         if then_train:

@@ -5,9 +5,8 @@ from os import PathLike
 from pathlib import Path
 
 from glasshouse.api.opened_run import run_of
-from glasshouse.inspection import image_retrieval, picture_descriptions
-from glasshouse.inspection.held_out_pictures import Target
-from glasshouse.inspection.picture_descriptions import Description
+from glasshouse.inspection import held_out_pictures, image_retrieval
+from glasshouse.inspection.held_out_pictures import Description, Target
 from glasshouse.pages import figures, inspection_figures, retrieval_page
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.retrieval import Retrieval
@@ -26,7 +25,7 @@ def describe(
     if output is not None:
         figures.check_path(Path(output))
     with progress_bar.bar("describing") as bar:
-        found = picture_descriptions.describe(run_of(run, device), pictures, bar)
+        found = held_out_pictures.describe(run_of(run, device), pictures, bar)
     if output is not None:
         inspection_figures.captioned_pictures([(each.picture, each.text, each.caption) for each in found], Path(output))
     return found

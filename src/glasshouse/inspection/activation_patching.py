@@ -4,7 +4,7 @@ The outcome is the logit of the clean text's prediction minus that of the corrup
 prediction, it is the logit of that. A patch restores 0 if the outcome stays that of the corrupt text, and 1 if it becomes
 that of the clean one (Meng et al. 2022).
 
-Axes: N copies, T time, H heads, D width, E head width.
+Axes: N copies, P places (tokens or heads), R predictions, V outputs, E the other axes of an activation.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,9 @@ from glasshouse.inspection.text_input import Prediction, TextInput
 from glasshouse.models.head_pruning import attentions, layer_number, stack_title
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
+from glasshouse.tasks.base import Progress, no_progress
 
-# Positions patched in one forward pass, which bounds the memory.
+# Places patched in one forward pass, which bounds the memory.
 BATCH = 64
 # A smaller difference between the outcomes of the two texts is rounding.
 SMALLEST_DIFFERENCE = 1e-4
@@ -56,7 +57,7 @@ def patch(
     position: int | None = None,
     target: str | None = None,
     against: str | None = None,
-    progress: Callable[[float], None] = lambda share: None,
+    progress: Progress = no_progress,
 ) -> Patching:
     """Patch every layer of the residual stream, attention and feed-forward part at every token, and every head.
 
@@ -86,40 +87,20 @@ def patch(
                 "choose texts that differ more, or another prediction (--position, --target)"
             )
         kinds = _kinds(texts[0])
-        heads = [name for name in attentions(run.model) if _on_the_way(texts[0], name)]
-        names = [name for _, _, rows in kinds for _, name in rows] + [f"{name}.mixed" for name in heads]
-        with capture(run.model, *dict.fromkeys(names)) as saved:
+        with capture(run.model, *dict.fromkeys(probe for kind in kinds for _, probe in kind.rows)) as saved:
             texts[0].forward()
-
-        def restored(outcomes: Tensor) -> np.ndarray:
-            return ((outcomes - low) / (high - low)).cpu().numpy()
-
-        maps, done, total = [], 0, sum(len(rows) for _, _, rows in kinds) + len(heads)
-        for title, tokens, rows in kinds:
+        maps, done, total = [], 0, sum(len(kind.rows) for kind in kinds)
+        for kind in kinds:
             values = []
-            for _, name in rows:
-                values.append(restored(_patch_positions(texts[1], name, saved[name], outcome)))
+            for _, probe in kind.rows:
+                outcomes = _patch_each(texts[1], probe, saved[probe], outcome)
+                values.append(((outcomes - low) / (high - low)).cpu().numpy())
                 done += 1
                 progress(done / total)
-            maps.append(PatchMap(title, tuple(row for row, _ in rows), tokens, np.array(values)))
-        values = []
-        for name in heads:
-            values.append(restored(_patch_heads(texts[1], f"{name}.mixed", saved[f"{name}.mixed"], outcome)))
-            done += 1
-            progress(done / total)
-        if heads:
-            most = max(map(len, values))
+            most = max(map(len, values), default=0)  # layers may differ in their number of heads
             table = np.array([np.pad(row, (0, most - len(row)), constant_values=np.nan) for row in values])
-            columns = tuple(str(head + 1) for head in range(most))
-            maps.append(
-                PatchMap(
-                    "heads, at all tokens",
-                    tuple(f"{stack_title(name)} layer {layer_number(name)}".lstrip() for name in heads),
-                    columns,
-                    table,
-                    of_heads=True,
-                )
-            )
+            columns = kind.tokens or tuple(str(head + 1) for head in range(most))
+            maps.append(PatchMap(kind.title, tuple(row for row, _ in kind.rows), columns, table, of_heads=not kind.tokens))
     return Patching((texts[0].tokens, texts[1].tokens), predictions[0], predictions[1], high, low, tuple(maps))
 
 
@@ -140,52 +121,45 @@ def _first_difference(clean: TextInput, corrupt: TextInput) -> int:
     return first + int(different[0]) + 1 if len(different) else len(clean.rows)
 
 
-def _kinds(text: TextInput) -> list[tuple[str, tuple[str, ...], list[tuple[str, str]]]]:
-    """(title, tokens, (title of a layer, probe)) of each kind of activation with a vector per token."""
-    if not text.stacks:
-        return [("state after a layer", text.tokens, text.stream_probes())]
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of activation: (title, probe) of each row, and a place for each token; without tokens, for each head."""
+
+    title: str
+    tokens: tuple[str, ...]
+    rows: list[tuple[str, str]]
+
+
+def _kinds(text: TextInput) -> list[_Kind]:
     kinds = []
     for stack in text.stacks:
         of = f" of the {stack.prefix.rstrip('.')}" if len(text.stacks) > 1 else ""
-        layers = [(f"layer {index + 1}", f"{stack.prefix}blocks.{index}") for index in range(stack.blocks)]
-        stream = [("embedding", f"{stack.prefix}embedded")] + [(title, f"{name}.output") for title, name in layers]
-        kinds.append((f"residual stream{of} after a layer", stack.tokens, stream))
+        states = "state after a layer" if text.recurrent else f"residual stream{of} after a layer"
+        kinds.append(_Kind(states, stack.tokens, stack.stream_probes()))
+        layers = [(f"layer {number}", name.removesuffix(".output")) for number, name in enumerate(stack.outputs, 1)]
         for part in ("attention", "cross_attention", "feed_forward"):
-            if not stack.blocks or getattr(text.model.get_submodule(layers[0][1]), part) is None:
-                continue
             rows = [(title, f"{name}.{part}") for title, name in layers]
-            kinds.append((f"output of the {part.replace('_', '-')}{of}", stack.tokens, rows))
-    return kinds
+            if layers and getattr(text.model.get_submodule(layers[0][1]), part, None) is not None:
+                kinds.append(_Kind(f"output of the {part.replace('_', '-')}{of}", stack.tokens, rows))
+    heads = [
+        (f"{stack_title(name)} layer {layer_number(name)}".lstrip(), f"{name}.mixed")
+        for name in attentions(text.model)
+        if name.startswith(text.model.text_stacks)
+    ]
+    return [*kinds, _Kind("heads, at all tokens", (), heads)] if heads else kinds
 
 
-def _on_the_way(text: TextInput, name: str) -> bool:
-    return not text.stacks or any(name.startswith(f"{stack.prefix}blocks.") for stack in text.stacks)
-
-
-def _patch_positions(text: TextInput, name: str, clean_1TD: Tensor, outcome: Callable[[Tensor], Tensor]) -> Tensor:
-    """The outcome with the clean activation at each token in turn."""
+def _patch_each(text: TextInput, probe: str, clean_1PE: Tensor, outcome: Callable[[Tensor], Tensor]) -> Tensor:
+    """The outcome with the clean activation at each place in turn: at each token, or of each head at all tokens."""
     outcomes = []
-    for begin in range(0, clean_1TD.shape[1], BATCH):
-        places = torch.arange(begin, min(begin + BATCH, clean_1TD.shape[1]), device=clean_1TD.device)
+    for begin in range(0, clean_1PE.shape[1], BATCH):
+        places = torch.arange(begin, min(begin + BATCH, clean_1PE.shape[1]), device=clean_1PE.device)
 
-        def insert(output_NTD: Tensor, places: Tensor = places) -> Tensor:
-            edited = output_NTD.clone()
-            edited[torch.arange(len(places)), places] = clean_1TD[0, places]
+        def insert(output_NPE: Tensor, places: Tensor = places) -> Tensor:
+            edited = output_NPE.clone()
+            edited[torch.arange(len(places)), places] = clean_1PE[0, places]
             return edited
 
-        with edit(text.model, {name: insert}):
+        with edit(text.model, {probe: insert}):
             outcomes.append(outcome(text.forward(len(places))))
     return torch.cat(outcomes)
-
-
-def _patch_heads(text: TextInput, name: str, clean_1HTE: Tensor, outcome: Callable[[Tensor], Tensor]) -> Tensor:
-    """The outcome with the clean output of each head in turn, at all tokens."""
-    heads = torch.arange(clean_1HTE.shape[1], device=clean_1HTE.device)
-
-    def insert(output_NHTE: Tensor) -> Tensor:
-        edited = output_NHTE.clone()
-        edited[heads, heads] = clean_1HTE[0, heads]
-        return edited
-
-    with edit(text.model, {name: insert}):
-        return outcome(text.forward(len(heads)))

@@ -4,6 +4,7 @@ Axes: N points on the path, T time, D width.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +72,7 @@ def integrated_gradients(text: TextInput, prediction: Prediction) -> Attribution
     candidates = (tokenizer.mask, tokenizer.end_of_text, tokenizer.document_start, 0)
     token = next(token for token in candidates if token is not None)
     start, end = _embeddings(text, token), _embeddings(text)
-    with torch.inference_mode(), edit(text.model, {text.embedding: _replay(start)}):
+    with torch.inference_mode(), _replay(text, start):
         baseline = float(text.forward()[0, prediction.row, prediction.output])
     # The baseline text has no n-grams of the wide part.
     evidence = text.token_evidence(prediction)
@@ -103,10 +104,10 @@ def _embeddings(text: TextInput, token: int | None = None) -> list[Tensor]:
     return [embedding(torch.tensor([ids], device=text.run.device))[0] for ids in rows]
 
 
-def _replay(sequences: list[Tensor]) -> Callable[[Tensor], Tensor]:
-    """An edit of the embedding that gives these rows, one sequence per call."""
+def _replay(text: TextInput, sequences: list[Tensor]) -> AbstractContextManager[None]:
+    """The embedding gives these rows, one sequence per call."""
     calls = iter(sequences)
-    return lambda output: next(calls).expand_as(output)
+    return edit(text.model, {text.embedding: lambda output: next(calls).expand_as(output)})
 
 
 def _path_gradients(
@@ -117,8 +118,7 @@ def _path_gradients(
     for begin in range(0, len(path_N), BATCH):
         points, shares = (values[begin : begin + BATCH].to(text.run.device)[:, None, None] for values in (path_N, shares_N))
         leaves = [(first + points * (last - first)).requires_grad_() for first, last in zip(start, end, strict=True)]
-        calls = iter(leaves)
-        with torch.enable_grad(), edit(text.model, {text.embedding: lambda _, calls=calls: next(calls)}):  # type: ignore[misc]
+        with torch.enable_grad(), _replay(text, leaves):
             logits = text.forward(len(points))[:, prediction.row, prediction.output].float()
             gradients = torch.autograd.grad(logits.sum(), leaves)
         total = [before + (shares * gradient).sum(0) for before, gradient in zip(total, gradients, strict=True)]

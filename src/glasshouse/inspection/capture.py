@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -20,18 +21,14 @@ def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
     Capturing `scores` or `weights` makes that attention compute them explicitly instead of using the fused kernel.
     """
     activations: dict[str, Tensor] = {}
-    handles = []
-    for name in matching_probes(model, *names):
 
-        def record(_: nn.Module, __: Any, output: Any, name: str = name) -> None:
-            activations[name] = output
+    def record(name: str, _: nn.Module, __: Any, output: Any) -> None:
+        activations[name] = output
 
-        handles.append(model.get_submodule(name).register_forward_hook(record))
-    try:
+    with ExitStack() as hooks:
+        for name in matching_probes(model, *names):
+            hooks.enter_context(model.get_submodule(name).register_forward_hook(partial(record, name)))
         yield activations
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager
@@ -40,27 +37,21 @@ def edit(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tensor]]) -> I
 
     Names are those of `capture`. The function returns a tensor of the same shape.
     """
-    handles = []
-    for pattern, function in edits.items():
-        for name in matching_probes(model, pattern):
 
-            def replace(
-                _: nn.Module, __: Any, output: Any, function: Callable[[Tensor], Tensor] = function, name: str = name
-            ) -> Tensor:
-                edited = function(output)
-                if edited.shape != output.shape:
-                    raise GlasshouseError(
-                        f"the edit of {name!r} returned the shape {tuple(edited.shape)}, but the activation has "
-                        f"{tuple(output.shape)}; return a tensor of the same shape"
-                    )
-                return edited
+    def replace(name: str, function: Callable[[Tensor], Tensor], _: nn.Module, __: Any, output: Any) -> Tensor:
+        edited = function(output)
+        if edited.shape != output.shape:
+            raise GlasshouseError(
+                f"the edit of {name!r} returned the shape {tuple(edited.shape)}, but the activation has "
+                f"{tuple(output.shape)}; return a tensor of the same shape"
+            )
+        return edited
 
-            handles.append(model.get_submodule(name).register_forward_hook(replace))
-    try:
+    with ExitStack() as hooks:
+        for pattern, function in edits.items():
+            for name in matching_probes(model, pattern):
+                hooks.enter_context(model.get_submodule(name).register_forward_hook(partial(replace, name, function)))
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def probes(model: nn.Module) -> list[str]:
@@ -71,7 +62,7 @@ def probes(model: nn.Module) -> list[str]:
 def matching_probes(model: nn.Module, *patterns: str) -> list[str]:
     """The names that match any of the patterns of `capture`; an error if one matches none."""
     available = probes(model)
-    selected: list[str] = []
+    selected: dict[str, None] = {}
     for pattern in patterns:
         expression = re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^.]*")
         matches = [name for name in available if re.fullmatch(expression, name)]
@@ -80,5 +71,5 @@ def matching_probes(model: nn.Module, *patterns: str) -> list[str]:
                 f"the model has no probe {pattern!r}{catalogue.did_you_mean(pattern, available)}; "
                 "glasshouse.inspection.capture.probes(model) lists them"
             )
-        selected += [name for name in matches if name not in selected]
-    return selected
+        selected |= dict.fromkeys(matches)
+    return list(selected)

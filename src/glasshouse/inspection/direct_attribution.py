@@ -6,9 +6,10 @@ model, is held at its value for this text. The parts add up to the logit exactly
 Axes: B batch, H heads, T time, D width, E head width.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,9 +21,11 @@ from glasshouse.inspection.text_input import Prediction, TextInput
 from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.models.heads.next_token import NextTokenHead
-from glasshouse.models.recurrent import Recurrent
 from glasshouse.parts.normalisation import BatchNorm, LayerNorm, RMSNorm
 from glasshouse.specs.errors import GlasshouseError
+
+# The name of the features that the head of the model reads, among the tensors that a logit is divided between.
+FEATURES = "features"
 
 
 @dataclass(frozen=True)
@@ -66,48 +69,39 @@ def direct_attribution(text: TextInput, prediction: Prediction) -> DirectAttribu
     writers = _writers(text)
     leaves: dict[str, Tensor] = {}
 
-    def leaf(name: str) -> Callable[[Tensor], Tensor]:
-        def detach(output: Tensor) -> Tensor:
-            leaves[name] = output.detach().requires_grad_()
-            return leaves[name]
+    def leaf(name: str, output: Tensor) -> Tensor:
+        leaves[name] = output.detach().requires_grad_()
+        return leaves[name]
 
-        return detach
-
-    mixed = [f"{writer.attention}.mixed" for writer in writers if writer.attention]
-    with ExitStack() as stack:
-        stack.enter_context(torch.enable_grad())
-        captured = stack.enter_context(capture(text.model, *mixed))
-        stack.enter_context(edit(text.model, {writer.probe: leaf(writer.probe) for writer in writers}))
-        biases = stack.enter_context(_norms_with_constant_scale(text))
-        features = stack.enter_context(_linear_head(text))
+    with (
+        torch.enable_grad(),
+        capture(text.model, *(f"{writer.attention}.mixed" for writer in writers if writer.attention)) as captured,
+        edit(text.model, {writer.probe: partial(leaf, writer.probe) for writer in writers}),
+        _norms_with_constant_scale(text) as biases,
+        _linear_head(text) as features,
+    ):
         logit = text.forward()[0, prediction.row, prediction.output].float()
-        wanted = [*leaves.values(), *biases.values(), features[0]]
-        gradients = torch.autograd.grad(logit, wanted, allow_unused=True)
-    by_tensor = {
-        id(tensor): torch.zeros_like(tensor) if gradient is None else gradient
-        for tensor, gradient in zip(wanted, gradients, strict=True)
-    }
+        wanted = {**leaves, **biases, FEATURES: features[0]}
+        found = torch.autograd.grad(logit, list(wanted.values()), allow_unused=True, materialize_grads=True)
+    gradients = dict(zip(wanted, found, strict=True))
+    parts = {name: float((tensor.detach() * gradients[name]).sum()) for name, tensor in wanted.items()}
     components: list[Component] = []
     for writer in writers:
-        gradient = by_tensor[id(leaves[writer.probe])]
-        components += _of_writer(text.model, writer, leaves[writer.probe].detach(), gradient, captured)
-    norm_bias = sum(float((bias.detach() * by_tensor[id(bias)]).sum()) for bias in biases.values())
-    of_features = float((features[0].detach() * by_tensor[id(features[0])]).sum())
-    components.append(Component("biases of norms", norm_bias))
+        if writer.attention:
+            mixed = captured[f"{writer.attention}.mixed"].detach()
+            components += _of_heads(text.model, writer, mixed, gradients[writer.probe])
+        else:
+            components.append(Component(writer.title, parts[writer.probe], writer.layer))
+    components.append(Component("biases of norms", sum(parts[name] for name in biases)))
     of_wide_part = float(text.token_evidence(prediction).sum())
     if of_wide_part:
         components.append(Component("wide part", of_wide_part))
-    components.append(Component("biases of the head", float(logit.detach()) - of_features - of_wide_part))
+    components.append(Component("biases of the head", float(logit.detach()) - parts[FEATURES] - of_wide_part))
     return DirectAttribution(prediction, tuple(components))
 
 
-def _of_writer(
-    model: nn.Module, writer: _Writer, output_BTD: Tensor, gradient_BTD: Tensor, captured: dict[str, Tensor]
-) -> list[Component]:
-    if not writer.attention:
-        return [Component(writer.title, float((output_BTD * gradient_BTD).sum()), writer.layer)]
+def _of_heads(model: nn.Module, writer: _Writer, mixed_BHTE: Tensor, gradient_BTD: Tensor) -> list[Component]:
     attention: Any = model.get_submodule(writer.attention)
-    mixed_BHTE = captured[f"{writer.attention}.mixed"].detach()
     weight_DHE = attention.output.weight.detach().unflatten(1, (attention.heads, -1))
     values_H = torch.einsum("btd,dhe,bhte->h", gradient_BTD, weight_DHE, mixed_BHTE)
     heads = [
@@ -122,15 +116,14 @@ def _of_writer(
 
 def _writers(text: TextInput) -> list[_Writer]:
     """What writes into the residual stream that the head reads."""
-    if isinstance(text.model, Recurrent):
+    if text.recurrent:
         attention = "attention" if hasattr(text.model.attention, "mixed") else ""
         return [_Writer("recurrent layers", "states"), _Writer("attention", "attention", 0, attention)]
     stack = text.stacks[-1]
     writers = [_Writer("embedding", f"{stack.prefix}embedded")]
-    for index in range(stack.blocks):
-        block = f"{stack.prefix}blocks.{index}"
+    for layer, output in enumerate(stack.outputs, 1):
+        block = output.removesuffix(".output")
         parts: Any = text.model.get_submodule(block)
-        layer = index + 1
         attention = f"{block}.attention" if hasattr(parts.attention, "mixed") else ""
         writers.append(_Writer(f"layer {layer}, attention", f"{block}.attention", layer, attention))
         if parts.cross_attention is not None:
@@ -161,46 +154,29 @@ def _linear_head(text: TextInput) -> Iterator[list[Tensor]]:
             return logits * torch.where(logits.detach() == 0, 1.0, output.detach() / logits.detach())
         return output  # a linear head, or one with ReLU, whose gates are constants in any backward pass
 
-    handle = text.model.head.register_forward_hook(linear)
-    try:
+    with text.model.head.register_forward_hook(linear):
         yield features
-    finally:
-        handle.remove()
 
 
 @contextmanager
 def _norms_with_constant_scale(text: TextInput) -> Iterator[dict[str, Tensor]]:
     """Norms of the residual stream become linear: the scale of each token is a constant. Yields their biases by name."""
     biases: dict[str, Tensor] = {}
-    handles = []
-    for name in _norms(text):
-        norm = text.model.get_submodule(name)
-
-        def linear(norm: nn.Module, arguments: tuple[Tensor, ...], _: Tensor, name: str = name) -> Tensor:
-            scaled, bias = _linear(norm, arguments[0])
-            if bias is None:
-                return scaled
-            biases[name] = bias.detach().expand_as(scaled).clone().requires_grad_()
-            return scaled + biases[name]
-
-        handles.append(norm.register_forward_hook(linear))
-    try:
-        yield biases
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _norms(text: TextInput) -> list[str]:
-    if not text.stacks:
-        return []
     prefix = text.stacks[-1].prefix
     on_the_way = ("attention_connection.norm", "cross_connection.norm", "feed_forward_connection.norm")
-    return [
-        name
-        for name, _ in text.model.named_modules()
-        if name == f"{prefix}final_norm" or (name.startswith(f"{prefix}blocks.") and name.endswith(on_the_way))
-    ]
+
+    def linear(name: str, norm: nn.Module, arguments: tuple[Tensor, ...], _: Tensor) -> Tensor:
+        scaled, bias = _linear(norm, arguments[0])
+        if bias is None:
+            return scaled
+        biases[name] = bias.detach().expand_as(scaled).clone().requires_grad_()
+        return scaled + biases[name]
+
+    with ExitStack() as hooks:
+        for name, norm in text.model.named_modules():
+            if name == f"{prefix}final_norm" or (name.startswith(f"{prefix}blocks.") and name.endswith(on_the_way)):
+                hooks.enter_context(norm.register_forward_hook(partial(linear, name)))
+        yield biases
 
 
 def _linear(norm: nn.Module, x_BTD: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -6,22 +6,23 @@ with those of BLEU and chrF.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 
 import numpy as np
 
 from glasshouse.data import prepared_data
-from glasshouse.data.documents import Document, Source
+from glasshouse.data.documents import Document
 from glasshouse.data.sources.scenes import entailment
 from glasshouse.inspection import scene_outputs
 from glasshouse.metrics import adequacy_correlation, translation
 from glasshouse.metrics.metric import EXACT, EXAMPLES, Metrics, share
 from glasshouse.metrics.translation import BLEU, CHRF
-from glasshouse.records.progress_bar import say
+from glasshouse.records.progress_bar import part, say
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
+from glasshouse.tasks.base import Progress, no_progress
 from glasshouse.tasks.classify import Classify
 from glasshouse.tasks.translate import Translate
 
@@ -44,8 +45,6 @@ TRAIN_A_JUDGE = "train one with: glasshouse train scene-entailment"
 VOCABULARY_PAIRS = 5000
 # Above this share of unknown words the predictions of a judge are unreliable, and the user is warned.
 MOST_UNKNOWN = 0.1
-
-Progress = Callable[[float], None]
 
 
 class Judge:
@@ -104,7 +103,7 @@ def measure(
     judge: Run,
     data: str | PathLike[str] | None = None,
     examples: int = 500,
-    progress: Progress = lambda share: None,
+    progress: Progress = no_progress,
 ) -> dict[str, dict[str, float]]:
     """Translate each held-out split, or a file of pairs, and compute BLEU, chrF and the shares of entailed translations.
 
@@ -124,29 +123,16 @@ def measure(
     entailment_judge, pairs_by_split = Judge(judge), _held_out_pairs(run, data, examples)
     known_meanings = data is None and run.spec.data.source in scene_outputs.LANGUAGES
     metrics: dict[str, dict[str, float]] = {}
-    # Each split is one stage of the progress bar, or two if outputs of varied quality are collected.
-    stages_per_split = 1 + known_meanings
-    stages = len(pairs_by_split) * stages_per_split
     for number, (split, pairs) in enumerate(pairs_by_split.items()):
-        done = number * stages_per_split
+        of_split = part(progress, number, len(pairs_by_split))
         sources, references = [pair.text for pair in pairs], [pair.fields["target"] for pair in pairs]
-        translations = run.translate(
-            sources,
-            progress=lambda share, done=done: progress((done + share) / stages),  # type: ignore[misc]
-        )
+        translations = run.translate(sources, progress=part(of_split, 0, 1 + known_meanings))
         outputs = [n_best[0].text if n_best else "" for n_best in translations]
         metrics[split] = _corpus_metrics(entailment_judge, outputs, references)
         if known_meanings:
-            collected = scene_outputs.collect(
-                run,
-                sources,
-                references,
-                lambda share, done=done: progress((done + 1 + share) / stages),  # type: ignore[misc]
-            )
-            metrics[split] |= {
-                "adequacy": scene_outputs.mean_adequacy(outputs, references),
-                **_correlation_metrics(entailment_judge, collected, references),
-            }
+            collected = scene_outputs.collect(run, sources, references, part(of_split, 1, 2))
+            metrics[split]["adequacy"] = scene_outputs.mean_adequacy(outputs, references)
+            metrics[split] |= _correlation_metrics(entailment_judge, collected, references)
     if (share := max(values["unknown_share"] for values in metrics.values())) > MOST_UNKNOWN:
         say(
             f"{share:.0%} of the words in the references are not in the training pairs of {judge.name}: it may be unreliable"
@@ -202,17 +188,15 @@ def _held_out_pairs(run: Run, data: str | PathLike[str] | None, examples: int) -
         raise DataError(f"{run.name} was imported without data; pass a file of pairs with --data FILE")
     source = prepared_data.find_source(spec, run.task.columns)
     splits = {str(data): "train"} if data is not None else {split: split for split in source.splits if split != "train"}
-    pairs = {name: _sample_pairs(source, split, examples) for name, split in splits.items()}
-    if not any(pairs.values()):
+    sampled = {}
+    for name, split in splits.items():
+        if pairs := list(source.documents(split)):
+            count = min(len(pairs), examples)
+            chosen = np.sort(np.random.default_rng(0).choice(len(pairs), count, replace=False))
+            sampled[name] = [pairs[index] for index in chosen]
+    if not sampled:
         raise DataError(f"{data or run.name} has no pairs to translate; pass a file of pairs with --data FILE")
-    return {name: chosen for name, chosen in pairs.items() if chosen}
-
-
-def _sample_pairs(source: Source, split: str, examples: int) -> list[Document]:
-    pairs = list(source.documents(split))
-    if len(pairs) <= examples:
-        return pairs
-    return [pairs[index] for index in np.sort(np.random.default_rng(0).choice(len(pairs), examples, replace=False))]
+    return sampled
 
 
 def _training_pairs(judge: Run) -> list[str]:

@@ -3,7 +3,7 @@
 Axes: B batch, T time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from glasshouse.data.shards import Shard
+from glasshouse.inspection.capture import capture
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.base import IGNORED, Batch
@@ -44,6 +45,24 @@ def example_batches(run: Run, shard: Shard, examples: int) -> Iterator[Batch]:
         rows = chosen[begin : begin + BATCH]
         batch = run.task.batch(shard, 0, np.zeros(len(rows), np.int64), rows)
         yield {name: tensor.to(run.device) for name, tensor in batch.items()}
+
+
+def held_out_batches(run: Run, data: str | None, examples: int) -> list[Batch]:
+    """The `example_batches` of the run's held-out data, or of a file."""
+    with run.held_out_examples(data) as shard:
+        return list(example_batches(run, shard, examples))
+
+
+def batch_size(batch: Batch) -> int:
+    return len(next(iter(batch.values())))
+
+
+def captured(run: Run, batches: Iterable[Batch], names: Iterable[str]) -> Iterator[tuple[Batch, dict[str, Tensor]]]:
+    """Each batch with the activations of these probes in its forward pass."""
+    for batch in batches:
+        with capture(run.model, *names) as activations:
+            run.task.loss_sum(run.model, batch)
+        yield batch, activations
 
 
 def sequences(run: Run, batch: Batch) -> dict[str, Sequences]:

@@ -1,48 +1,80 @@
 """Collects every step of one text's way through a model, with its numbers, for the explorer page.
 
-Axes: T time, D width, H heads, E head width, Q queries, K keys, V outputs.
+Axes: T time, D width, H heads, E head width, Q queries, K keys, G number of gates times state size, V outputs.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glasshouse.inspection import recurrent_steps
 from glasshouse.inspection.capture import capture
-from glasshouse.inspection.text_input import Stack, TextInput
-from glasshouse.models.recurrent import Recurrent
+from glasshouse.inspection.text_input import TextInput
 from glasshouse.parts.attention.base import Attention
-from glasshouse.parts.connection import PostNorm
+from glasshouse.parts.connection import NoResidual, PostNorm
+from glasshouse.parts.recurrence import Cell, GRUCell, LSTMCell, Recurrence
 from glasshouse.results.exploration import Exploration, Step
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
 # A page with more tokens could not be read.
 MOST_TOKENS = 64
+# Cell -> gate -> its formula and what it does.
+GATES: dict[type[Cell], dict[str, tuple[str, str]]] = {
+    LSTMCell: {
+        "forget gate": (
+            "f = sigmoid(W_f x_t + U_f h_(t-1) + b_f)",
+            "The share of each value of the cell state that is kept.",
+        ),
+        "input gate": (
+            "i = sigmoid(W_i x_t + U_i h_(t-1) + b_i)",
+            "The share of each new value that is written to the cell state.",
+        ),
+        "new values": ("g = tanh(W_g x_t + U_g h_(t-1) + b_g)", "What this token would write to the cell state."),
+        "output gate": (
+            "o = sigmoid(W_o x_t + U_o h_(t-1) + b_o)",
+            "The share of each value of the cell state that is passed on.",
+        ),
+    },
+    GRUCell: {
+        "reset gate": (
+            "r = sigmoid(W_r x_t + U_r h_(t-1) + b_r)",
+            "The share of the state so far that the new values depend on.",
+        ),
+        "update gate": ("z = sigmoid(W_z x_t + U_z h_(t-1) + b_z)", "The share of the state so far that is kept."),
+        "new values": ("n = tanh(W_n x_t + b_n + r (U_n h_(t-1) + c_n))", "What this token would write to the state."),
+    },
+}
+STATES = {LSTMCell: "h_t = o tanh(c_t)", GRUCell: "h_t = (1 - z) n + z h_(t-1)"}
 
 
 @torch.inference_mode()
 def explore(run: Run, text: str) -> Exploration:
     """The steps of a text through the stack that predicts: embeddings, every part of every layer, and the output."""
-    opened = TextInput(run, text)
-    recurrent = isinstance(run.model, Recurrent)
-    stack = Stack("", opened.tokens, len(run.model.layers)) if isinstance(run.model, Recurrent) else opened.stacks[-1]
+    opened, model = TextInput(run, text), run.model
+    recurrent, stack = opened.recurrent, opened.stacks[-1]
     if len(stack.tokens) > MOST_TOKENS:
         raise GlasshouseError(
             f"the text has {len(stack.tokens)} tokens, too many to follow on a page; choose a text of at most {MOST_TOKENS}"
         )
-    with capture(run.model, f"{stack.prefix}**") as seen:
+    with capture(model, f"{stack.prefix}**") as seen:
         logits_RV = opened.forward()[0].float().cpu().numpy()
-    one_layer, end = (_recurrent_layer, _attention_over_states) if recurrent else (_layer, _final_norm)
-    after = end(run.model, stack, seen)
+    steps = _Steps(model, seen)
+    if recurrent:
+        after = steps.attention_over_states()
+    else:
+        after = steps.norm(f"{stack.prefix}final_norm", "Final norm", "The residual stream is normalised once more.")
     return Exploration(
         title=run.name,
         tokens=stack.tokens,
         ids=tuple(opened.ids),
         before=(_embedding_step(run, seen[f"{stack.prefix}embedded"]),),
-        layers=tuple(one_layer(run.model, stack, index, seen) for index in range(stack.blocks)),
+        layers=tuple(
+            tuple(steps.recurrent_layer(index) if recurrent else steps.layer(output.removesuffix(".output")))
+            for index, output in enumerate(stack.outputs)
+        ),
         after=(*after, _output_step(opened, logits_RV)),
         heads=1 if recurrent and not after else run.spec.model.heads,
         outputs=tuple(opened.output_name(output) for output in range(logits_RV.shape[1])),
@@ -59,135 +91,144 @@ def _embedding_step(run: Run, embedded: Tensor) -> Step:
         about += f" The positional encoding ({position}) is added."
     elif position != "none":
         about += f" Positions ({position}) act in the attention."
-    return Step("Embedding", "x = E[token]" + (" + position" if added else ""), about, *_vector(embedded))
+    return _step("Embedding", "x = E[token]" + (" + position" if added else ""), about, embedded)
 
 
-def _recurrent_layer(model: nn.Module, stack: Stack, index: int, seen: dict[str, Tensor]) -> tuple[Step, ...]:
-    layer: Any = model.get_submodule(f"layers.{index}")
-    return recurrent_steps.layer_steps(layer, seen[f"layers.{index - 1}" if index else "embedded"])
+class _Steps:
+    """The steps of the parts of a model, from the activations of one text by the names of their probes."""
 
+    def __init__(self, model: nn.Module, seen: dict[str, Tensor]) -> None:
+        self.model, self.seen = model, seen
 
-def _attention_over_states(model: nn.Module, stack: Stack, seen: dict[str, Tensor]) -> list[Step]:
-    """The attention of a recurrent model, if it has one."""
-    steps = _attention(model.get_submodule("attention"), "attention", seen, "")
-    if steps:
-        added = _numbers(seen["states"] + seen["attention"])[0]
-        about = "The output of the attention is added to the states of the last layer."
-        steps.append(Step("States plus attention", "x = h + attention", about, "vector", added))
-    return steps
+    def recurrent_layer(self, index: int) -> list[Step]:
+        layer: Any = self.model.get_submodule(f"layers.{index}")
+        return recurrent_steps(layer, self.seen[f"layers.{index - 1}" if index else "embedded"])
 
+    def attention_over_states(self) -> list[Step]:
+        """The attention of a recurrent model, if it has one."""
+        steps = self._attention("attention")
+        if steps:
+            about = "The output of the attention is added to the states of the last layer."
+            added = self.seen["states"] + self.seen["attention"]
+            steps.append(_step("States plus attention", "x = h + attention", about, added))
+        return steps
 
-def _final_norm(model: nn.Module, stack: Stack, seen: dict[str, Tensor]) -> list[Step]:
-    name = f"{stack.prefix}final_norm"
-    norm = model.get_submodule(name)
-    if _does_nothing(norm):
-        return []
-    return [Step("Final norm", _formula(norm), "The residual stream is normalised once more.", *_vector(seen[name]))]
+    def layer(self, name: str) -> list[Step]:
+        """The steps of a block."""
+        steps = self._norm_before(f"{name}.attention_connection", "attention")
+        steps += self._attention(f"{name}.attention")
+        steps.append(self._residual(f"{name}.attention_connection", "attention", f"{name}.middle"))
+        if f"{name}.crossed" in self.seen:
+            steps += self._norm_before(f"{name}.cross_connection", "cross-attention")
+            steps += self._attention(f"{name}.cross_attention.attention", f"{name}.cross_attention")
+            steps.append(self._residual(f"{name}.cross_connection", "cross-attention", f"{name}.crossed"))
+        steps += self._norm_before(f"{name}.feed_forward_connection", "feed-forward part")
+        about = "Each token's vector is widened and passed through the activation; no token sees another here."
+        formula = _formula(self.model.get_submodule(f"{name}.feed_forward"))
+        steps.append(_step("Feed-forward: hidden", formula, about, self.seen[f"{name}.feed_forward.hidden"]))
+        about = "The hidden values are projected back to the width of the stream."
+        steps.append(_step("Feed-forward: output", "W_down hidden", about, self.seen[f"{name}.feed_forward"]))
+        steps.append(self._residual(f"{name}.feed_forward_connection", "feed-forward part", f"{name}.output"))
+        return steps
 
+    def norm(self, name: str, title: str, about: str) -> list[Step]:
+        """A norm, if it does anything."""
+        norm = self.model.get_submodule(name)
+        return [] if isinstance(norm, nn.Identity) else [_step(title, _formula(norm), about, self.seen[name])]
 
-def _layer(model: nn.Module, stack: Stack, index: int, seen: dict[str, Tensor]) -> tuple[Step, ...]:
-    name = f"{stack.prefix}blocks.{index}"
-    block: Any = model.get_submodule(name)
-    steps = _branch(block.attention_connection, f"{name}.attention_connection", "attention", seen)
-    steps += _attention(block.attention, f"{name}.attention", seen, "")
-    steps.append(_residual(block.attention_connection, "attention", seen[f"{name}.middle"]))
-    if block.cross_attention is not None:
-        steps += _branch(block.cross_connection, f"{name}.cross_connection", "cross-attention", seen)
-        steps += _attention(block.cross_attention.attention, f"{name}.cross_attention.attention", seen, "Cross-attention: ")
-        steps.append(_residual(block.cross_connection, "cross-attention", seen[f"{name}.crossed"]))
-    steps += _branch(block.feed_forward_connection, f"{name}.feed_forward_connection", "feed-forward part", seen)
-    hidden = "Each token's vector is widened and passed through the activation; no token sees another here."
-    steps.append(
-        Step("Feed-forward: hidden", _formula(block.feed_forward), hidden, *_vector(seen[f"{name}.feed_forward.hidden"]))
-    )
-    back = "The hidden values are projected back to the width of the stream."
-    steps.append(Step("Feed-forward: output", "W_down hidden", back, *_vector(seen[f"{name}.feed_forward"])))
-    steps.append(_residual(block.feed_forward_connection, "feed-forward part", seen[f"{name}.output"]))
-    return tuple(steps)
+    def _norm_before(self, connection: str, part: str) -> list[Step]:
+        if isinstance(self.model.get_submodule(connection), PostNorm):
+            return []
+        about = f"A copy of the residual stream is normalised for the {part}; the stream itself is not changed."
+        return self.norm(f"{connection}.norm", f"Norm before the {part}", about)
 
+    def _residual(self, connection: str, part: str, stream: str) -> Step:
+        kind = self.model.get_submodule(connection)
+        formula, about = f"x = x + {part}", f"The output of the {part} is added to the residual stream."
+        if isinstance(kind, PostNorm):
+            formula = f"x = norm(x + {part})"
+            about = f"The output of the {part} is added to the stream, and the sum is normalised."
+        elif isinstance(kind, NoResidual):
+            formula, about = f"x = {part}", f"Without a residual connection, the output of the {part} replaces the stream."
+        return _step(f"Residual stream after the {part}", formula, about, self.seen[stream])
 
-def _branch(connection: nn.Module, name: str, part: str, seen: dict[str, Tensor]) -> list[Step]:
-    """The norm before a part, if there is one."""
-    norm: Any = connection.norm
-    if isinstance(connection, PostNorm) or _does_nothing(norm):
-        return []
-    about = f"A copy of the residual stream is normalised for the {part}; the stream itself is not changed."
-    return [Step(f"Norm before the {part}", _formula(norm), about, *_vector(seen[f"{name}.norm"]))]
-
-
-def _attention(attention: nn.Module, name: str, seen: dict[str, Tensor], prefix: str) -> list[Step]:
-    if not isinstance(attention, Attention) or f"{name}.mixed" not in seen:
-        return []
-    cross = bool(prefix)
-    steps = [
-        Step(
-            f"{prefix}Query",
-            "q = W_Q x" + (", rotated by its position" if attention.position.mechanism == "rotation" else ""),
-            "What this token looks for, in one head.",
-            "head-vector",
-            _numbers(seen[f"{name}.queries"])[0],
-        ),
-        Step(
-            f"{prefix}Keys",
-            "k = W_K x" + (" of the source" if cross else ""),
-            "What each token offers to be found by." + (" These are tokens of the source." if cross else ""),
-            "head-vector",
-            _numbers(seen[f"{name}.keys"])[0],
-        ),
-        Step(
-            f"{prefix}Values",
-            "v = W_V x" + (" of the source" if cross else ""),
-            "What each token passes on if it is attended to.",
-            "head-vector",
-            _numbers(seen[f"{name}.values"])[0],
-        ),
-    ]
-    if f"{name}.weights" in seen and f"{name}.scores" in seen:
+    def _attention(self, name: str, cross: str = "") -> list[Step]:
+        """The steps of an attention; `cross` is the name of the cross-attention that it belongs to, if any."""
+        attention = self.model.get_submodule(name)
+        if not isinstance(attention, Attention) or f"{name}.mixed" not in self.seen:
+            return []
+        rotated = ", rotated by its position" if attention.position.mechanism == "rotation" else ""
         bias = " + bias of the distance" if attention.position.mechanism == "bias" else ""
-        steps += [
-            Step(
-                f"{prefix}Scores",
-                f"s = q · k / √{attention.head_width}{bias}",
+        source, tokens = (" of the source", " These are tokens of the source.") if cross else ("", "")
+        weighted = f"{name}.weights" in self.seen and f"{name}.scores" in self.seen
+        heads = "W_O [m of head 1, m of head 2, ...]"
+        scale = f"√{attention.head_width}"
+        rows = [
+            ("queries", "Query", f"q = W_Q x{rotated}", "What this token looks for, in one head."),
+            ("keys", "Keys", f"k = W_K x{source}", f"What each token offers to be found by.{tokens}"),
+            ("values", "Values", f"v = W_V x{source}", "What each token passes on if it is attended to."),
+            (
+                "scores",
+                "Scores",
+                f"s = q · k / {scale}{bias}",
                 "How well this token's query fits each key. The mask then hides keys that it may not see.",
-                "head-row",
-                _numbers(seen[f"{name}.scores"])[0],
             ),
-            Step(
-                f"{prefix}Attention weights",
+            (
+                "weights",
+                "Attention weights",
                 "w = softmax(s), over the keys that the mask allows",
                 "The scores become shares that sum to 1.",
-                "head-row",
-                _numbers(seen[f"{name}.weights"])[0],
-                mask=True,
+            ),
+            (
+                "mixed",
+                "Mixed values",
+                "m = Σ w v" if weighted else _formula(attention),
+                "The values of all tokens, mixed by the weights of this head.",
             ),
         ]
-    steps += [
-        Step(
-            f"{prefix}Mixed values",
-            "m = Σ w v" if len(steps) > 3 else _formula(attention),
-            "The values of all tokens, mixed by the weights of this head.",
-            "head-vector",
-            _numbers(seen[f"{name}.mixed"])[0],
-        ),
-        Step(
-            f"{prefix}Output of all heads",
-            "W_O [m of head 1, m of head 2, ...]",
-            "The heads are joined and projected to the width of the stream.",
-            *_vector(seen[name.removesuffix(".attention") if cross else name]),
-        ),
-    ]
+        prefix = "Cross-attention: " if cross else ""
+        steps = []
+        for probe, title, formula, about in rows:
+            if weighted or probe not in ("scores", "weights"):
+                kind = "head-row" if probe in ("scores", "weights") else "head-vector"
+                array = self.seen[f"{name}.{probe}"]
+                steps.append(_step(f"{prefix}{title}", formula, about, array, kind, mask=probe == "weights"))
+        about = "The heads are joined and projected to the width of the stream."
+        return [*steps, _step(f"{prefix}Output of all heads", heads, about, self.seen[cross or name])]
+
+
+def recurrent_steps(layer: Recurrence, x_1TD: Tensor) -> list[Step]:
+    """The steps of a layer for its input: of the cell that reads forwards, then of the one that reads backwards, if any."""
+    steps = _cell_steps(layer.forwards, x_1TD, "", ("before", "after"))
+    if layer.backwards is not None:
+        backwards = _cell_steps(layer.backwards, x_1TD.flip(1), "Backwards: ", ("after", "before"))
+        steps += [replace(step, array=step.array[::-1]) for step in backwards]
     return steps
 
 
-def _residual(connection: nn.Module, part: str, stream: Tensor) -> Step:
-    if isinstance(connection, PostNorm):
-        formula = f"x = norm(x + {part})"
-        about = f"The output of the {part} is added to the stream, and the sum is normalised."
-    elif type(connection).__name__ == "NoResidual":
-        formula, about = f"x = {part}", f"Without a residual connection, the output of the {part} replaces the stream."
-    else:
-        formula, about = f"x = x + {part}", f"The output of the {part} is added to the residual stream."
-    return Step(f"Residual stream after the {part}", formula, about, *_vector(stream))
+def _cell_steps(cell: Cell, x_1TD: Tensor, prefix: str, sides: tuple[str, str]) -> list[Step]:
+    """The steps of a cell in the order in which it reads. `sides` of a token: where it has read, and where it reads next."""
+    inputs_1TG = cell.input(x_1TD)
+    zeros = x_1TD.new_zeros(1, cell.state)
+    states, gates = [(zeros, zeros)], []
+    for time in range(x_1TD.shape[1]):
+        gates.append(cell.gate_values(inputs_1TG[:, time], states[-1]))
+        states.append(cell.step(inputs_1TG[:, time], states[-1]))
+
+    def step(title: str, formula: str, about: str, rows: list[Tensor]) -> Step:
+        return _step(prefix + (title if prefix else title.capitalize()), formula, about, torch.cat(rows)[None])
+
+    about = f"What the layer kept of the tokens {sides[0]} this one."
+    steps = [step("state so far", "h_(t-1)", about, [state[0] for state in states[:-1]])]
+    for name, (formula, about) in GATES.get(type(cell), {}).items():
+        steps.append(step(name, formula, about, [row[name] for row in gates]))
+    if isinstance(cell, LSTMCell):
+        about = "What is kept of the cell state, plus what this token writes to it."
+        steps.append(step("cell state", "c_t = f c_(t-1) + i g", about, [state[1] for state in states[1:]]))
+    formula = STATES.get(type(cell)) or " ".join((type(cell).__doc__ or type(cell).__name__).split()).split(" (")[0]
+    about = f"The output of the layer at this token, and the state that the token {sides[1]} it starts from."
+    steps.append(step("state", formula, about, [state[0] for state in states[1:]]))
+    return steps
 
 
 def _output_step(text: TextInput, logits_RV: np.ndarray) -> Step:
@@ -200,16 +241,9 @@ def _output_step(text: TextInput, logits_RV: np.ndarray) -> Step:
     return Step("Prediction", "p = softmax(logits / temperature)", about, "output", logits_RV)
 
 
-def _vector(activation: Tensor) -> tuple[str, np.ndarray]:
-    return "vector", _numbers(activation)[0]
-
-
-def _numbers(activation: Tensor) -> np.ndarray:
-    return activation.float().cpu().numpy()
-
-
-def _does_nothing(module: nn.Module) -> bool:
-    return isinstance(module, nn.Identity)
+def _step(title: str, formula: str, about: str, activation: Tensor, kind: str = "vector", mask: bool = False) -> Step:
+    """A step with the activations of the one text."""
+    return Step(title, formula, about, kind, activation[0].float().cpu().numpy(), mask)
 
 
 def _formula(module: nn.Module) -> str:

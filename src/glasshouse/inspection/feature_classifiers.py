@@ -64,36 +64,54 @@ def train_and_evaluate(
     progress: Callable[..., None] = lambda share, what="": None,
 ) -> Features:
     """Train the classifiers on the features of the split `train`, and evaluate them on the other splits."""
-    train = splits["train"]
-    held_out = [split for split in splits if split != "train" and len(splits[split])]
-    classes = tuple(sorted(set(train.labels)))
+    used = {split: rows for split, rows in splits.items() if split == "train" or len(rows)}
+    held_out = [split for split in used if split != "train"]
+    classes = tuple(sorted(set(used["train"].labels)))
     if len(classes) < 2:
         raise DataError(f"the training rows have {len(classes)} class; add rows of at least two classes")
     if not held_out:
         raise DataError("no rows are held out for evaluation; add rows")
-    for split in held_out:
-        if unknown := set(splits[split].labels) - set(classes):
+    for split, rows in used.items():
+        if unknown := set(rows.labels) - set(classes):
             raise DataError(f"the {split} rows have the class {min(unknown)!r}, but the training rows do not; use more rows")
-    total, done = sum(map(len, splits.values())), 0
+    targets = {split: np.array([classes.index(label) for label in rows.labels]) for split, rows in used.items()}
+    total, done = sum(map(len, used.values())), 0
     vectors: dict[str, np.ndarray] = {}
-    for split in ("train", *held_out):
+    for split, rows in used.items():
         batches = []
-        for start in range(0, len(splits[split]), BATCH):
-            texts = splits[split].texts[start : start + BATCH]
+        for start in range(0, len(rows), BATCH):
+            texts = rows.texts[start : start + BATCH]
             batches.append(run.embed(texts, pooling, BATCH).float().cpu().numpy())
             done += len(texts)
             progress(done / total, "computing features")
         vectors[split] = np.concatenate(batches)
-    results = []
-    for number, (name, classifier) in enumerate(new_classifiers().items()):
-        progress(number / 3, f"fitting a {name}")
-        results.append(_fit_and_score(name, classifier, splits, vectors, held_out, classes))
-    progress(2 / 3, "fitting a logistic regression over TF-IDF")
-    results.append(_score_tf_idf(splits, held_out, classes))
+    several = len(classes) > 2
+    of_words = new_classifiers()[LOGISTIC_REGRESSION] if several else linear_models.binary_regression(DEFAULT_STRENGTH)
+    sparse: dict[str, Any] = {"standardise": False, "strengths": linear_models.STRENGTHS}
+    candidates: list[tuple[str, Any, Mapping[str, Any], dict[str, Any]]] = [
+        *((name, classifier, vectors, {}) for name, classifier in new_classifiers().items()),
+        (TF_IDF, of_words, _tf_idf(used), sparse),
+    ]
+    scores = []
+    for number, (name, classifier, features, options) in enumerate(candidates):
+        progress(number / len(candidates), f"fitting {name}")
+        fitted = fit(classifier, features["train"], targets["train"].tolist(), **options)
+        predicted = {split: PredictedClasses(classes, targets[split], fitted.predict(features[split])) for split in held_out}
+        metrics = {split: CLASSIFICATION.measure(each) for split, each in predicted.items()}
+        scores.append(ClassifierScores(name, float(fitted.get_params()["classify__C"]), metrics))
     room = run.spec.data.context - sum(map(len, run.tokenizer.prefix_and_suffix))
-    truncated = sum(len(run.tokenizer.encode(text)) > room for split in ("train", *held_out) for text in splits[split].texts)
-    rows = {split: len(splits[split]) for split in ("train", *held_out)}
-    return Features(vectors["train"].shape[1], rows, truncated, tuple(results))
+    truncated = sum(len(run.tokenizer.encode(text)) > room for rows in used.values() for text in rows.texts)
+    return Features(vectors["train"].shape[1], {split: len(rows) for split, rows in used.items()}, truncated, tuple(scores))
+
+
+def _tf_idf(splits: Mapping[str, LabelledTexts]) -> dict[str, Any]:
+    """TF-IDF of words and pairs of words, or of characters if the texts have no words."""
+    try:
+        features = linear_models.words_and_pairs(splits["train"].texts)
+    except ValueError:
+        features = linear_models.characters(splits["train"].texts)
+    held_out = {split: features.of(rows.texts) for split, rows in splits.items() if split != "train"}
+    return {"train": features.training, **held_out}
 
 
 def new_classifiers() -> dict[str, Any]:
@@ -139,34 +157,3 @@ def fit(
         warnings.filterwarnings("ignore", "The least populated class")
         model.fit(vectors, labels)
     return model.best_estimator_ if isinstance(model, GridSearchCV) else model
-
-
-def _score_tf_idf(
-    splits: Mapping[str, LabelledTexts], held_out: Sequence[str], classes: tuple[str, ...]
-) -> ClassifierScores:
-    try:
-        features = linear_models.words_and_pairs(splits["train"].texts)
-    except ValueError:  # the texts have no words
-        features = linear_models.characters(splits["train"].texts)
-    vectors = {"train": features.training, **{split: features.of(splits[split].texts) for split in held_out}}
-    classifier = linear_models.binary_regression(DEFAULT_STRENGTH)
-    if len(classes) > 2:
-        classifier = new_classifiers()[LOGISTIC_REGRESSION]
-    options = {"standardise": False, "strengths": linear_models.STRENGTHS}
-    return _fit_and_score(TF_IDF, classifier, splits, vectors, held_out, classes, **options)
-
-
-def _fit_and_score(
-    name: str,
-    classifier: Any,
-    splits: Mapping[str, LabelledTexts],
-    vectors: Mapping[str, Any],
-    held_out: Sequence[str],
-    classes: tuple[str, ...],
-    **options: Any,
-) -> ClassifierScores:
-    targets = {split: np.array([classes.index(label) for label in splits[split].labels]) for split in ("train", *held_out)}
-    fitted = fit(classifier, vectors["train"], targets["train"].tolist(), **options)
-    predicted = {split: PredictedClasses(classes, targets[split], fitted.predict(vectors[split])) for split in held_out}
-    metrics = {split: CLASSIFICATION.measure(each) for split, each in predicted.items()}
-    return ClassifierScores(name, float(fitted.get_params()["classify__C"]), metrics)

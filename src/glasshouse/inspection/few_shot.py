@@ -5,7 +5,7 @@ fewer shots, the examples are the first of those with more shots.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -16,8 +16,10 @@ from torch import Tensor
 
 from glasshouse.inspection.labelled_texts import LabelledTexts
 from glasshouse.pages import figures, line_charts
+from glasshouse.records.progress_bar import part
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
+from glasshouse.tasks.base import Progress, no_progress
 
 TEMPLATE = "Text: {text}\nLabel: {label}\n\n"
 # The level of the two-sided confidence intervals.
@@ -56,7 +58,6 @@ class FewShot:
     by_shots: tuple[Shots, ...]
 
 
-@dataclass(frozen=True)
 class Template:
     """The format of an example. A query is an example up to its label; a space before the label belongs to the label.
 
@@ -64,27 +65,22 @@ class Template:
     "Label: " and "yes".
     """
 
-    text: str
-
-    def __post_init__(self) -> None:
-        if self.text.count("{text}") != 1 or self.text.count("{label}") != 1:
-            raise GlasshouseError(f"the template {self.text!r} must contain {{text}} once and {{label}} once; change it")
-        if self.text.index("{text}") > self.text.index("{label}"):
-            raise GlasshouseError(
-                f"the template {self.text!r} has {{label}} before {{text}}; the label must follow the text"
-            )
+    def __init__(self, template: str) -> None:
+        if template.count("{text}") != 1 or template.count("{label}") != 1:
+            raise GlasshouseError(f"the template {template!r} must contain {{text}} once and {{label}} once; change it")
+        self.before, rest = template.split("{text}")
+        if "{label}" not in rest:
+            raise GlasshouseError(f"the template {template!r} has {{label}} before {{text}}; the label must follow the text")
+        self.between, self.after = rest.split("{label}")
 
     def example(self, text: str, label: str) -> str:
-        before, rest = self.text.split("{text}")
-        between, after = rest.split("{label}")
-        return before + text + between + label + after
+        return f"{self.before}{text}{self.between}{label}{self.after}"
 
     def query(self, text: str) -> str:
-        return self.example(text, "{label}").rsplit("{label}", 1)[0].rstrip(" ")
+        return f"{self.before}{text}{self.between}".rstrip(" ")
 
     def answer(self, label: str) -> str:
-        before = self.text.split("{label}")[0]
-        return before[len(before.rstrip(" ")) :] + label
+        return self.between[len(self.between.rstrip(" ")) :] + label
 
 
 def measure(
@@ -96,7 +92,7 @@ def measure(
     template: str = TEMPLATE,
     calibrate: bool = False,
     seed: int = 0,
-    progress: Callable[[float], None] = lambda share: None,
+    progress: Progress = no_progress,
 ) -> FewShot:
     """Accuracy on held-out texts for each number of shots, over several random draws of examples.
 
@@ -118,8 +114,8 @@ def measure(
             f"{run.name} has task={run.spec.task!r} and does not continue a text; choose a run with task='next-token'"
         )
     labels = tuple(sorted({*train.labels, *queries.labels}))
-    label_tokens = _tokenize_labels(run, example_template, labels)
     truth = np.array([labels.index(label) for label in queries.labels])
+    label_tokens = _tokenize_labels(run, example_template, labels)
     writer = _PromptWriter(run, example_template, max(map(len, label_tokens)))
     orders = [np.random.default_rng([seed, draw]).permutation(len(train)) for draw in range(draws)]
     # Zero shots need one round only, because there are no examples to draw.
@@ -127,18 +123,11 @@ def measure(
     accuracies: dict[int, list[float]] = {count: [] for count in shots}
     prompts: dict[int, list[_Prompt]] = {count: [] for count in shots}
     for number, (count, draw) in enumerate(rounds):
-        examples_in_context = [
-            example_template.example(train.texts[index], train.labels[index]) for index in orders[draw][:count]
-        ]
-        round_prompts = [writer.write(examples_in_context, text) for text in queries.texts]
-        scores = _score_labels(
-            run,
-            round_prompts,
-            label_tokens,
-            lambda share, done=number: progress((done + share) / len(rounds)),  # type: ignore[misc]
-        )
+        drawn = [example_template.example(train.texts[index], train.labels[index]) for index in orders[draw][:count]]
+        round_prompts = [writer.write(drawn, text) for text in queries.texts]
+        scores = _score_labels(run, round_prompts, label_tokens, part(progress, number, len(rounds)))
         if calibrate:
-            scores -= _score_labels(run, [writer.write(examples_in_context, "")], label_tokens)
+            scores -= _score_labels(run, [writer.write(drawn, "")], label_tokens)
         accuracies[count].append(float((scores.argmax(1) == truth).mean()))
         prompts[count] += round_prompts
     majority = max(Counter(queries.labels).values()) / len(queries)
@@ -167,7 +156,7 @@ class _PromptWriter:
         self.tokenizer, self.template = run.tokenizer, template
         # In training, a document starts with this token.
         start = self.tokenizer.document_start
-        self.prefix = self.tokenizer.prefix_and_suffix[0] or ([] if start is None else [start])
+        self.prefix = self.tokenizer.prefix_and_suffix[0] or [token for token in [start] if token is not None]
         self.room = run.spec.data.context - len(self.prefix) - longest
         if self.room < 1:
             raise DataError(
@@ -177,8 +166,9 @@ class _PromptWriter:
 
     def write(self, examples: Sequence[str], text: str) -> _Prompt:
         """The examples and the query. If they do not fit, the earliest examples are left out first."""
-        query = self._tokenize(self.template.query(text))
-        tokenized_examples = [self._tokenize(example) for example in examples]
+        query, *tokenized_examples = (
+            self.tokenizer.encode(each, specials=False).tolist() for each in (self.template.query(text), *examples)
+        )
         kept, room = 0, self.room - len(query)
         for example in reversed(tokenized_examples):
             room -= len(example)
@@ -189,15 +179,10 @@ class _PromptWriter:
         truncated = kept < len(examples) or len(query) > self.room
         return _Prompt([*self.prefix, *(kept_tokens + query)[-self.room :]], kept, truncated)
 
-    def _tokenize(self, text: str) -> list[int]:
-        return [int(token) for token in self.tokenizer.encode(text, specials=False)]
-
 
 def _tokenize_labels(run: Run, template: Template, labels: tuple[str, ...]) -> list[list[int]]:
     """The tokens of each label. Two labels must not have the same tokens."""
-    label_tokens = [
-        [int(token) for token in run.tokenizer.encode(template.answer(label), specials=False)] for label in labels
-    ]
+    label_tokens = [run.tokenizer.encode(template.answer(label), specials=False).tolist() for label in labels]
     seen: dict[tuple[int, ...], str] = {}
     for label, tokens in zip(labels, label_tokens, strict=True):
         if other := seen.get(tuple(tokens)):
@@ -213,10 +198,7 @@ def _tokenize_labels(run: Run, template: Template, labels: tuple[str, ...]) -> l
 
 @torch.inference_mode()
 def _score_labels(
-    run: Run,
-    prompts: Sequence[_Prompt],
-    label_tokens: list[list[int]],
-    progress: Callable[[float], None] = lambda share: None,
+    run: Run, prompts: Sequence[_Prompt], label_tokens: list[list[int]], progress: Progress = no_progress
 ) -> np.ndarray:
     """The log-probability of each label (column) after each prompt (row), summed over the tokens of the label.
 

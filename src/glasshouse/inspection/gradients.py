@@ -6,22 +6,24 @@ values are the factors. Values far below 1 vanish, values far above 1 explode.
 Axes: T time, D width.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glasshouse import models
 from glasshouse.inspection.capture import capture, edit
-from glasshouse.inspection.example_batches import example_batches
+from glasshouse.inspection.example_batches import held_out_batches
+from glasshouse.models import Model, build
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.records import checkpoint
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.tasks.base import Batch
+from glasshouse.specs.spec import Spec
+from glasshouse.tasks.base import Batch, Progress, no_progress
 from glasshouse.training import warm_start
 
 INITIAL = "at initialisation"
@@ -58,27 +60,21 @@ class Gradients:
     time: tuple[Spread, ...]  # the last token's final state by the embedding of an earlier token
 
 
-def gradients(
-    run: Run, data: str | None = None, examples: int = 16, progress: Callable[[float], None] = lambda share: None
-) -> list[Gradients]:
+def gradients(run: Run, data: str | None = None, examples: int = 16, progress: Progress = no_progress) -> list[Gradients]:
     """The gradients of a run with its initial weights and with those of each checkpoint that it has kept."""
-    with run.held_out_examples(data) as shard:
-        batches = list(example_batches(run, shard, examples))
-    steps = checkpoint.steps(run.folder.checkpoints)
-    results = []
-    for index, step in enumerate([None, *steps]):
-        model, state = _model(run, step)
-        results.append(_measure(run, model.to(run.device), state, batches))
-        progress((index + 1) / (len(steps) + 1))
-    return results
+
+    def model_at(step: int) -> Model:
+        saved = checkpoint.load(run.folder.checkpoints, step)
+        return warm_start.load_model(run.folder, run.spec, saved.weights, f"the checkpoint of step {step}")
+
+    models = [(INITIAL, partial(_new_model, run, run.spec))]
+    for step in checkpoint.steps(run.folder.checkpoints):
+        models.append((f"step {step:,}" if step else "imported weights", partial(model_at, step)))
+    return _measure_all(run, models, data, examples, progress)
 
 
 def initial_gradients(
-    run: Run,
-    against: str,
-    data: str | None = None,
-    examples: int = 16,
-    progress: Callable[[float], None] = lambda share: None,
+    run: Run, against: str, data: str | None = None, examples: int = 16, progress: Progress = no_progress
 ) -> list[Gradients]:
     """The gradients of new models like that of the run, for several values of one field: `model.layers=2,8,24`.
 
@@ -88,28 +84,29 @@ def initial_gradients(
     field, _, values = against.partition("=")
     if not field.startswith("model.") or not values.strip():
         raise GlasshouseError("must be a field of the model and its values, such as model.layers=2,8,24", "against", against)
-    with run.held_out_examples(data) as shard:
-        batches = list(example_batches(run, shard, examples))
     words = [f"{field}={value.strip()}" for value in values.split(",")]
+    specs = [resolve_spec.spec_of(str(run.folder.spec_file), word) for word in words]
+    states = [word.removeprefix("model.") for word in words]
+    models = [(state, partial(_new_model, run, spec)) for state, spec in zip(states, specs, strict=True)]
+    return _measure_all(run, models, data, examples, progress)
+
+
+def _new_model(run: Run, spec: Spec) -> Model:
+    return build(spec.model, run.vocabulary, spec.data.context, run.spec.training.seed)
+
+
+def _measure_all(
+    run: Run, models: Sequence[tuple[str, Callable[[], Model]]], data: str | None, examples: int, progress: Progress
+) -> list[Gradients]:
+    batches = held_out_batches(run, data, examples)
     results = []
-    for index, word in enumerate(words):
-        spec = resolve_spec.spec_of(str(run.folder.spec_file), word)
-        model = models.build(spec.model, run.vocabulary, spec.data.context, run.spec.training.seed)
-        results.append(_measure(run, model.eval().to(run.device), word.removeprefix("model."), batches))
-        progress((index + 1) / len(words))
+    for state, model in models:
+        results.append(_measure(run, model().eval().to(run.device), state, batches))
+        progress(len(results) / len(models))
     return results
 
 
-def _model(run: Run, step: int | None) -> tuple[models.Model, str]:
-    if step is None:
-        model = models.build(run.spec.model, run.vocabulary, run.spec.data.context, run.spec.training.seed)
-        return model.eval(), INITIAL
-    saved = checkpoint.load(run.folder.checkpoints, step)
-    loaded = warm_start.load_model(run.folder, run.spec, saved.weights, f"the checkpoint of step {step}")
-    return loaded.eval(), f"step {step:,}" if step else "imported weights"
-
-
-def _measure(run: Run, model: models.Model, state: str, batches: list[Batch]) -> Gradients:
+def _measure(run: Run, model: Model, state: str, batches: list[Batch]) -> Gradients:
     with torch.enable_grad():
         model.zero_grad()
         for batch in batches:
@@ -142,18 +139,16 @@ def layer_of(name: str) -> str:
     return parts[0]
 
 
-def _jacobians(model: models.Model, batch: Batch) -> tuple[tuple[Spread, ...], tuple[Spread, ...]]:
+def _jacobians(model: Model, batch: Batch) -> tuple[tuple[Spread, ...], tuple[Spread, ...]]:
     """(singular values by layer, by distance in time) of the stack that predicts, for the first text of the batch."""
-    states = _states(model, batch)
-    embedded, layers = states[0], states[1:]
+    embedded, *layers = _states(model, batch)
+    if not layers:
+        return (), ()  # a bag of words has no layers
     last = embedded.shape[1] - 1
     depth = []
-    rows: Tensor | None = None
     for index, state in enumerate(layers):
         rows = _rows(state[0, last], embedded)
         depth.append(_spread(index + 1, rows[:, 0, last]))
-    if rows is None:
-        return (), ()  # a bag of words has no layers
     time = [_spread(last - token, rows[:, 0, token]) for token in range(last, -1, -1)]
     return tuple(depth), tuple(time)
 
@@ -166,30 +161,27 @@ def _rows(outputs_D: Tensor, embedded_1TD: Tensor) -> Tensor:
     )
 
 
-def _states(model: models.Model, batch: Batch) -> list[Tensor]:
+def _states(model: Model, batch: Batch) -> list[Tensor]:
     """The embeddings of one text and the states after each layer, in one graph; layers that follow each other differ."""
-    prefix = model.text_stacks[-1]
-    names = model.layer_outputs(prefix)
+    first = {name: tensor[:1] for name, tensor in batch.items()}
+    ids = first["tokens"][:, : int(first["lengths"])] if "tokens" in first else first["inputs"]
+    ids = ids[:, :TOKENS]
+    stack = model.text_stacks[-1]
+    layers = model.layer_outputs(stack)
     leaves: list[Tensor] = []
 
     def leaf(output: Tensor) -> Tensor:
         leaves.append(output.detach().requires_grad_())
         return leaves[-1]
 
-    with torch.enable_grad(), edit(model, {f"{prefix}embedded": leaf}), capture(model, *names) as activations:
-        tokens = batch.get("tokens", batch.get("inputs"))
-        assert tokens is not None
-        length = int(batch["lengths"][0]) if "tokens" in batch else tokens.shape[1]
-        ids = tokens[:1, : min(length, TOKENS)]
-        if model.reads == "source":
-            model(batch["source"][:1], ids, batch["lengths"][:1])
-        elif model.reads == "picture":
-            model(batch["pictures"][:1], ids)
-        elif isinstance(model, DualEncoder):
+    with torch.enable_grad(), edit(model, {f"{stack}embedded": leaf}), capture(model, *layers) as activations:
+        if isinstance(model, DualEncoder):
             model.encode_text(ids)
+        elif model.reads == "source":
+            model(first["source"], ids, first["lengths"])
         else:
-            model(ids)
-    return [leaves[0], *(activations[name] for name in names)]
+            model(*([first["pictures"]] if model.reads == "picture" else []), ids)
+    return [leaves[0], *(activations[name] for name in layers)]
 
 
 def _spread(place: int, jacobian_DD: Tensor) -> Spread:

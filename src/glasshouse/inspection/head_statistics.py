@@ -3,18 +3,19 @@
 Axes: B batch, H heads, Q queries, K keys, R singular values.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.inspection.capture import capture
-from glasshouse.inspection.example_batches import Sequences, example_batches, refuse_pictures, sequences
+from glasshouse.inspection.example_batches import Sequences, captured, held_out_batches, refuse_pictures, sequences
 from glasshouse.models.head_pruning import attentions, layer_number, stack_title
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
+from glasshouse.tasks.base import Progress, no_progress
 
 # A head is of a kind if at least this share of its attention goes where the kind looks.
 KIND_SHARE = 0.4
@@ -70,31 +71,26 @@ class HeadStatistics:
         return "positional" if self.positional >= POSITIONAL_SHARE else "content"
 
 
-@dataclass
 class _Sums:
-    """Sums over the texts for one attention; every tensor has an axis H."""
+    """Sums over the texts for one attention; the first axis of every tensor is H."""
 
-    queries: float = 0.0
-    texts: float = 0.0
-    sums: dict[str, Tensor] = field(default_factory=dict)
-    maps: list[Tensor] = field(default_factory=list)  # sum of the weights and of their squares, for texts of equal length
-    spectra: dict[str, Tensor] = field(default_factory=dict)  # with a second axis: singular values, zeros beyond the last
+    def __init__(self) -> None:
+        self.queries, self.texts = 0.0, 0
+        self.sums: dict[str, Tensor] = {}
+        # The sum of the weights and that of their squares, for texts of equal length.
+        self.maps: list[Tensor] = []
 
-    def add(self, name: str, value_H: Tensor) -> None:
-        self.sums[name] = self.sums.get(name, 0.0) + value_H.double()
-
-    def add_spectrum(self, name: str, value_HR: Tensor) -> None:
-        before = self.spectra.get(name, value_HR.new_zeros(len(value_HR), 0).double())
-        size = max(before.shape[1], value_HR.shape[1])
-        self.spectra[name] = sum(F.pad(table, (0, size - table.shape[1])) for table in (before, value_HR.double()))  # type: ignore[assignment]
+    def add(self, name: str, value: Tensor) -> None:
+        """Add to a sum. Singular values, along a second axis, are zero beyond the last."""
+        before = self.sums.get(name, torch.zeros_like(value, dtype=torch.float64))
+        size = max(before.shape[-1], value.shape[-1])
+        before, value = (F.pad(each, (0, size - each.shape[-1])) for each in (before, value.double()))
+        self.sums[name] = before + value
 
 
 @torch.inference_mode()
 def head_statistics(
-    run: Run,
-    data: str | None = None,
-    examples: int = 0,
-    progress: Callable[[float], None] = lambda share: None,
+    run: Run, data: str | None = None, examples: int = 0, progress: Progress = no_progress
 ) -> list[HeadStatistics]:
     """The statistics of every head over the held-out data of the run, or over a file; `examples` of them, or all if 0."""
     refuse_pictures(run)
@@ -106,15 +102,13 @@ def head_statistics(
         )
     specials = torch.tensor(sorted(run.tokenizer.specials.values()), device=run.device)
     sums = {name: _Sums() for name in names}
-    with run.held_out_examples(data) as shard:
-        batches = list(example_batches(run, shard, examples))
-    for index, batch in enumerate(batches):
-        with capture(run.model, *(f"{name}.weights" for name in names)) as activations:
-            run.task.loss_sum(run.model, batch)
+    batches = held_out_batches(run, data, examples)
+    for index, (batch, activations) in enumerate(captured(run, batches, [f"{name}.weights" for name in names])):
         read = sequences(run, batch)
         for name in names:
             weights = activations.pop(f"{name}.weights").float()
-            queries, keys = _query_and_key_sequences(name, read)
+            queries = read["encoder" if name.startswith("encoder.") else ""]
+            keys = read["encoder"] if "cross_attention" in name else queries
             if weights.shape[-2:] == (queries.ids_BT.shape[1], keys.ids_BT.shape[1]):
                 _add(sums[name], weights, queries, keys, specials)
         progress((index + 1) / len(batches))
@@ -122,13 +116,8 @@ def head_statistics(
     return [row for name in names if sums[name].queries for row in _rows(name, sums[name], induction.get(name))]
 
 
-def _query_and_key_sequences(name: str, read: dict[str, Sequences]) -> tuple[Sequences, Sequences]:
-    own = read["encoder"] if name.startswith("encoder.") else read[""]
-    return own, read["encoder"] if "cross_attention" in name else own
-
-
 def _add(sums: _Sums, weights_BHQK: Tensor, queries: Sequences, keys: Sequences, specials: Tensor) -> None:
-    batch, _, query_count, key_count = weights_BHQK.shape
+    query_count, key_count = weights_BHQK.shape[2:]
     places_Q, places_K = (torch.arange(count, device=weights_BHQK.device) for count in (query_count, key_count))
     counted_BQ = (places_Q < queries.lengths_B[:, None]) & (places_Q >= 2)
     counted_BHQ = counted_BQ[:, None].float()
@@ -138,7 +127,7 @@ def _add(sums: _Sums, weights_BHQK: Tensor, queries: Sequences, keys: Sequences,
 
     distance_QK = (places_Q[:, None] - places_K).abs().float()
     sums.queries += float(counted_BQ.sum())
-    sums.texts += batch
+    sums.texts += len(weights_BHQK)
     sums.add("distance", ((weights_BHQK * distance_QK).sum(-1) * counted_BHQ).sum((0, 2)))
     sums.add("entropy", (torch.special.entr(weights_BHQK).sum(-1) * counted_BHQ).sum((0, 2)))
     sums.add("largest", (weights_BHQK.amax(-1) * counted_BHQ).sum((0, 2)))
@@ -150,8 +139,8 @@ def _add(sums: _Sums, weights_BHQK: Tensor, queries: Sequences, keys: Sequences,
     energies = singular_values.square()
     shares = energies.cumsum(-1) / energies.sum(-1, keepdim=True).clamp(min=1e-12)
     sums.add("rank", ((shares < ENERGY_SHARE).sum(-1) + 1.0).sum(0))
-    sums.add_spectrum("singular_values", singular_values.sum(0))
-    sums.add_spectrum("energy", shares.diff(dim=-1, prepend=torch.zeros_like(shares[..., :1])).sum(0))
+    sums.add("singular_values", singular_values.sum(0))
+    sums.add("energy", shares.diff(dim=-1, prepend=torch.zeros_like(shares[..., :1])).sum(0))
     if bool((queries.lengths_B == query_count).all()) and query_count == key_count:
         moments = [weights_BHQK.sum(0).double(), weights_BHQK.double().square().sum(0)]
         if not sums.maps:
@@ -161,23 +150,22 @@ def _add(sums: _Sums, weights_BHQK: Tensor, queries: Sequences, keys: Sequences,
 
 
 def _rows(name: str, sums: _Sums, induction_H: Tensor | None) -> list[HeadStatistics]:
-    mean = {title: total / (sums.texts if title == "rank" else sums.queries) for title, total in sums.sums.items()}
-    spectra = {title: total / sums.texts for title, total in sums.spectra.items()}
-    heads = len(mean["distance"])
-    positional_H = _positional(sums) if sums.maps and sums.texts > 1 else torch.full((heads,), torch.nan)
-    induction_H = torch.full((heads,), torch.nan) if induction_H is None else induction_H
+    per_text = ("rank", "singular_values", "energy")
+    mean = {title: total / (sums.texts if title in per_text else sums.queries) for title, total in sums.sums.items()}
+    singular_values, energy = mean.pop("singular_values"), mean.pop("energy").cumsum(-1)
+    unknown = torch.full((len(energy),), torch.nan)
+    mean["positional"] = _positional(sums) if sums.maps and sums.texts > 1 else unknown
+    mean["induction"] = unknown if induction_H is None else induction_H
     return [
         HeadStatistics(
             name,
             layer_number(name),
             head + 1,
-            positional=float(positional_H[head]),
-            induction=float(induction_H[head]),
-            singular_values=tuple(spectra["singular_values"][head].tolist()),
-            energy=tuple(spectra["energy"][head].cumsum(0).tolist()),
+            singular_values=tuple(singular_values[head].tolist()),
+            energy=tuple(energy[head].tolist()),
             **{title: float(total[head]) for title, total in mean.items()},
         )
-        for head in range(heads)
+        for head in range(len(energy))
     ]
 
 

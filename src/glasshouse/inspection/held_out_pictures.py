@@ -1,6 +1,8 @@
-"""The pictures that a run was not trained on, and pictures that are named by a file or by their number among these."""
+"""The pictures that a run was not trained on, pictures named by a file or by a number, and what a run writes about them."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
@@ -11,6 +13,11 @@ from glasshouse.data.user_files.pictures import read_picture
 from glasshouse.records import user_paths
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
+from glasshouse.tasks.base import Progress, no_progress
+from glasshouse.tasks.describe import Describe
+
+# The held-out pictures that are described if none is named.
+DEFAULT = tuple(range(6))
 
 Target = str | int | PathLike[str] | np.ndarray | None
 
@@ -58,3 +65,31 @@ def find(run: Run, target: Target, size: int) -> tuple[np.ndarray, str, str]:
         return picture, f"held-out picture {number}", held[number].text
     path = user_paths.expand(target)
     return read_picture(path, size), path.name, ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A picture (S, S, 3), its name, what the model writes about it, and its caption in the data, if it has one."""
+
+    picture: np.ndarray
+    name: str
+    text: str
+    caption: str = ""
+
+
+def describe(run: Run, targets: Sequence[Target] = (), progress: Progress = no_progress) -> list[Description]:
+    """Describe pictures: files, numbers of held-out pictures, or uint8 arrays; by default the first held-out ones."""
+    task = run.task
+    if not isinstance(task, Describe):
+        raise GlasshouseError(
+            f"{run.name} does not describe pictures: its task is {run.spec.task!r}; train a model that does: "
+            "glasshouse train scene-describer"
+        )
+    found = [find(run, target, task.size) for target in targets or DEFAULT]
+    texts: list[str] = []
+    settings = run.spec.evaluation
+    for start in range(0, len(found), settings.batch):
+        pictures = np.stack([picture for picture, _, _ in found[start : start + settings.batch]])
+        texts += task.describe_pictures(run.model, pictures, settings)
+        progress(len(texts) / len(found))
+    return [Description(picture, name, text, caption) for (picture, name, caption), text in zip(found, texts, strict=True)]

@@ -38,27 +38,10 @@ class HeldOut:
     candidates: list[str]
 
 
-def rank(run: Run, target: Target, prompts: Sequence[str] | None = None) -> list[tuple[str, float]]:
-    """(prompt, similarity to the picture), most similar first. Without prompts, the candidate captions are ranked.
-
-    The target is a picture file, the number of a held-out picture, or a uint8 array (S, S, 3).
-    """
-    texts = list(prompts) if prompts else held_out(run).candidates
-    picture, _, _ = _target_picture(run, target)
-    similarities = (embed_texts(run, texts) @ embed_pictures(run, picture[None])[0]).tolist()
-    return sorted(zip(texts, similarities, strict=True), key=lambda pair: -pair[1])
-
-
-def retrieve(run: Run, prompt: str, count: int = 6) -> list[Retrieved]:
-    """The held-out pictures most similar to a prompt, most similar first."""
-    held = held_out(run)
-    similarities = embed_pictures(run, held.pictures) @ embed_texts(run, [prompt])[0]
-    return _most_similar(held, similarities, None, count)
-
-
 def rank_and_retrieve(run: Run, target: Target = None, prompts: Sequence[str] = (), count: int = 6) -> Retrieval:
     """Rank prompts by their similarity to a picture, and retrieve the `count` most similar pictures for each prompt."""
-    picture, name, caption = _target_picture(run, target)
+    model = _check(run)
+    picture, name, caption = held_out_pictures.find(run, target, settings_of(type(model), run.spec.model.own).image_size)
     held = held_out(run)
     if not any(np.array_equal(other, picture) for other in held.pictures):
         # The target joins the pictures that are searched.
@@ -71,16 +54,17 @@ def rank_and_retrieve(run: Run, target: Target = None, prompts: Sequence[str] = 
     ranked = []
     for prompt, vector in zip(texts, embed_texts(run, texts), strict=True):
         similarity, similarities = float(vector @ target_vector), picture_vectors @ vector
-        ranked.append(
-            RankedPrompt(
-                prompt,
-                similarity,
-                caption_place=_rank_of(order.values, similarity),
-                picture_place=_rank_of(similarities, similarity),
-                retrieved=tuple(_most_similar(held, similarities, picture, count)),
-                unknown=unknown_words(run, prompt),
+        retrieved = [
+            Retrieved(
+                held.pictures[index],
+                held.captions[index],
+                float(similarities[index]),
+                is_target=np.array_equal(held.pictures[index], picture),
             )
-        )
+            for index in similarities.argsort(descending=True)[: max(count, 0)].tolist()
+        ]
+        places = _rank_of(order.values, similarity), _rank_of(similarities, similarity)
+        ranked.append(RankedPrompt(prompt, similarity, *places, tuple(retrieved), unknown_words(run, prompt)))
     ranked.sort(key=lambda prompt: -prompt.similarity)
     sizes = len(held.candidates), len(held.captions)
     return Retrieval(run.name, picture, name, caption, tuple(ranked), tuple(closest), *sizes)
@@ -131,25 +115,7 @@ def _check(run: Run) -> DualEncoder:
     return run.model
 
 
-def _target_picture(run: Run, target: Target) -> tuple[np.ndarray, str, str]:
-    _check(run)
-    return held_out_pictures.find(run, target, settings_of(DualEncoder, run.spec.model.own).image_size)
-
-
 def _rank_of(others: Tensor, similarity: float) -> int:
     """The rank of a similarity among others, from 1."""
     # The margin absorbs rounding, so that an item that is one of the others does not rank behind itself.
     return int((others > similarity + 1e-6).sum()) + 1
-
-
-def _most_similar(held: HeldOut, similarities: Tensor, target: np.ndarray | None, count: int) -> list[Retrieved]:
-    order = similarities.argsort(descending=True)[: max(count, 0)].tolist()
-    return [
-        Retrieved(
-            held.pictures[index],
-            held.captions[index],
-            float(similarities[index]),
-            target is not None and np.array_equal(held.pictures[index], target),
-        )
-        for index in order
-    ]

@@ -36,18 +36,16 @@ class LabelledTexts:
 def read(data: str, field: str = "text", label: str = "label") -> dict[str, LabelledTexts]:
     """Every split of a data set or of a table, such as .tsv (label, tab, text), .csv or .jsonl."""
     if data in catalogue.names("source"):
-        return _splits_of(DataSpec(source=data))
-    path = user_paths.expand(data)
-    if not path.exists():
-        suggestion = catalogue.did_you_mean(data, catalogue.names("source"))
-        raise DataError(f"{data!r} is neither a data set nor a file{suggestion}; `glasshouse data` lists the data sets")
-    return _splits_of(DataSpec(files=(str(path),), field=field, label=label, validation=VALIDATION, test=TEST))
-
-
-def _splits_of(data: DataSpec) -> dict[str, LabelledTexts]:
-    source = prepared_data.find_source(data, ("label",))
-    documents = {split: list(source.documents(split)) for split in SPLITS}
-    return {
-        split: LabelledTexts(tuple(one.text for one in found), tuple(one.fields["label"] for one in found))
-        for split, found in documents.items()
-    }
+        spec = DataSpec(source=data)
+    else:
+        path = user_paths.expand(data)
+        if not path.exists():
+            suggestion = catalogue.did_you_mean(data, catalogue.names("source"))
+            raise DataError(f"{data!r} is neither a data set nor a file{suggestion}; `glasshouse data` lists the data sets")
+        spec = DataSpec(files=(str(path),), field=field, label=label, validation=VALIDATION, test=TEST)
+    source = prepared_data.find_source(spec, ("label",))
+    splits: dict[str, LabelledTexts] = {}
+    for split in SPLITS:
+        rows = [(document.text, document.fields["label"]) for document in source.documents(split)]
+        splits[split] = LabelledTexts(tuple(text for text, _ in rows), tuple(label for _, label in rows))
+    return splits

@@ -37,7 +37,7 @@ def lens(text: TextInput) -> Lens:
     If the head does not read the last layer directly (a recurrent model with attention, a classifier with naive Bayes), the
     model's own output is one more stage.
     """
-    named = text.stream_probes()
+    named = text.stacks[-1].stream_probes()
     with capture(text.model, *(probe for _, probe in named)) as activations:
         output_RV = text.forward()[0].float()
     stages = [(title, text.project(activations[probe])[0].float()) for title, probe in named]

@@ -1,34 +1,47 @@
-"""Pruning: a smaller run from a trained one. Heads are removed with their weights; single weights are set to zero.
+"""Pruning: a smaller run from a trained one, and the loss against the share of heads removed.
 
-Axes: H heads.
+Heads are removed with their weights; single weights are set to zero. Axes: H heads.
 """
 
 import copy
+import random
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count, islice
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from glasshouse.inspection.head_importance import HeadImportance, head_importance
+from glasshouse.inspection.example_batches import batch_size, held_out_batches
+from glasshouse.inspection.importance import METHODS, HeadImportance, batch_loss, find_heads, head_importance, importance_on
 from glasshouse.models import head_pruning, parameter_counts
 from glasshouse.records import checkpoint, run_folder
 from glasshouse.records.checkpoint import Checkpoint
+from glasshouse.records.progress_bar import part
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import Spec
+from glasshouse.tasks.base import Batch, Progress, no_progress
 from glasshouse.training import devices
+from glasshouse.training.job import Job
 
 # Facts of a run that its pruned copy shares.
 SHARED_FACTS = ("labels", "vocabulary", "token_ids", "architecture")
 TIMED_PASSES = 7
 TIMED_ROWS = 8
+# Removing heads in a random order is what every ranking must beat.
+RANDOM = "random"
+ORDERS = (*METHODS, RANDOM)
+SHARES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75)
+# A rise of the loss by so small a share does not count.
+TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ def prune_heads(
     name: str,
     data: str | None = None,
     examples: int = 128,
-    progress: Callable[[float], None] = lambda done: None,
+    progress: Progress = no_progress,
 ) -> Pruned:
     """Remove this share of all heads, the least important first; every attention keeps at least one head.
 
@@ -69,11 +82,11 @@ def prune_heads(
             f"a share of {share:g} of the {len(importance.heads)} heads of {run.name} leaves nothing to remove: every "
             "attention keeps a head, and heads that share keys and values stay together; choose a larger share"
         )
-    model = without_heads(run.model, removed)
-    pruned_heads = (*run.spec.model.pruned_heads, *original_names(run, removed))
-    spec = replace(run.spec, model=replace(run.spec.model, pruned_heads=pruned_heads))
-    origin = f"{run.name} without {len(removed)} of {len(importance.heads)} heads"
-    return _pruned(run, model, spec, name, origin, removed, len(importance.heads), 0)
+    heads = len(importance.heads)
+    folder, sizes, seconds = _write(
+        run, without_heads(run.model, removed), removed, name, f"{run.name} without {len(removed)} of {heads} heads"
+    )
+    return Pruned(folder, removed, heads, sizes, 0, seconds)
 
 
 def prune_weights(run: Run, share: float, name: str) -> Pruned:
@@ -82,10 +95,10 @@ def prune_weights(run: Run, share: float, name: str) -> Pruned:
     The matrices keep their shapes, so the model is neither smaller nor faster: it shows what single weights are worth.
     """
     _check_share(share)
-    count = int(share * sum(matrix.numel() for matrix in _matrices(run.model)))
-    model = without_smallest_weights(run.model, count)
+    model = without_smallest_weights(run.model, int(share * sum(matrix.numel() for matrix in _matrices(run.model))))
     zeros = sum(int((matrix == 0).sum()) for matrix in _matrices(model))
-    return _pruned(run, model, run.spec, name, f"{run.name} with {zeros:,} weights of zero", (), 0, zeros)
+    folder, sizes, seconds = _write(run, model, (), name, f"{run.name} with {zeros:,} weights of zero")
+    return Pruned(folder, (), 0, sizes, zeros, seconds)
 
 
 def without_heads(model: nn.Module, removed: Sequence[str]) -> nn.Module:
@@ -95,12 +108,12 @@ def without_heads(model: nn.Module, removed: Sequence[str]) -> nn.Module:
     return smaller
 
 
-def without_smallest_weights(model: nn.Module, count: int) -> nn.Module:
+def without_smallest_weights(model: nn.Module, zeros: int) -> nn.Module:
     """A copy of a model in which so many entries of its linear layers are zero, the smallest ones."""
     sparse = copy.deepcopy(model)
     matrices = _matrices(sparse)
-    if count:
-        threshold = torch.cat([matrix.detach().abs().flatten() for matrix in matrices]).kthvalue(count).values
+    if zeros:
+        threshold = torch.cat([matrix.detach().abs().flatten() for matrix in matrices]).kthvalue(zeros).values
         with torch.no_grad():
             for matrix in matrices:
                 matrix.masked_fill_(matrix.abs() <= threshold, 0.0)
@@ -118,9 +131,7 @@ def least_important(model: nn.Module, importance: HeadImportance, by: str, share
         module: Any = model.get_submodule(head.attention)
         size = module.heads // module.key_value_heads
         groups.setdefault((head.attention, (head.head - 1) // size), []).append(index)
-    left = {head.attention: 0 for head in importance.heads}
-    for attention, _ in groups:
-        left[attention] += 1
+    left = Counter(attention for attention, _ in groups)
     scores = importance.scores[by]
     wanted, removed = round(share * len(importance.heads)), list[int]()
     for (attention, _), members in sorted(groups.items(), key=lambda item: sum(scores[index] for index in item[1])):
@@ -131,19 +142,18 @@ def least_important(model: nn.Module, importance: HeadImportance, by: str, share
     return tuple(head_pruning.head_name(head.attention, head.head) for head in heads)
 
 
-def original_names(run: Run, removed: Sequence[str]) -> list[str]:
-    """The heads by their numbers in the model that nothing was removed from."""
-    before: dict[str, set[int]] = {}
-    for name in run.spec.model.pruned_heads:
-        attention, _, number = name.rpartition(".")
-        before.setdefault(attention, set()).add(int(number))
-    names = []
+def _pruned_spec(run: Run, removed: Sequence[str]) -> Spec:
+    """The spec of a run without these heads, which it names by their numbers in the model that nothing was removed from."""
+    gone = run.spec.model.pruned_heads
+    names = list(gone)
     for name in removed:
         attention, _, number = name.rpartition(".")
-        gone = before.get(attention, set())
-        kept = [head for head in range(1, int(number) + len(gone) + 1) if head not in gone]
-        names.append(head_pruning.head_name(attention, kept[int(number) - 1]))
-    return names
+        originals = (head_pruning.head_name(attention, head) for head in count(1))
+        kept = (original for original in originals if original not in gone)
+        names.append(next(islice(kept, int(number) - 1, None)))
+    # The weights are the run's own, and adapters are merged into them.
+    training = replace(run.spec.training, lora_rank=0, start_from="")
+    return replace(run.spec, model=replace(run.spec.model, pruned_heads=tuple(names)), training=training)
 
 
 def _check_share(share: float) -> None:
@@ -151,20 +161,19 @@ def _check_share(share: float) -> None:
         raise GlasshouseError(f"the share to remove is {share:g}, but must lie between 0 and 1; try 0.5")
 
 
-def _pruned(
-    run: Run, model: nn.Module, spec: Spec, name: str, origin: str, removed: tuple[str, ...], heads: int, zeros: int
-) -> Pruned:
-    # The new run starts from its own weights, and adapters are merged into them.
-    spec = replace(spec, training=replace(spec.training, lora_rank=0, start_from=""))
-    folder = run_folder.create(spec, name, name)
+def _write(
+    run: Run, model: nn.Module, removed: Sequence[str], name: str, origin: str
+) -> tuple[RunFolder, tuple[int, int], tuple[float, float]]:
+    """Write the new run; (its folder, parameters before and after, seconds of a forward pass before and after)."""
+    folder = run_folder.create(_pruned_spec(run, removed), name, name)
     tensors = {key: tensor.detach().cpu().contiguous() for key, tensor in model.state_dict().items()}
     checkpoint.save(folder.checkpoints, Checkpoint(0, {"model": tensors}, {"seconds": 0.0, "best": {}}))
     if run.folder.tokenizer_file.exists():
         shutil.copyfile(run.folder.tokenizer_file, folder.tokenizer_file)
     shared = {key: value for key, value in run.facts.items() if key in SHARED_FACTS}
     folder.record(status=Status.IMPORTED, origin=origin, **shared)
-    counts = (parameter_counts.parameters(run.model), parameter_counts.parameters(model))
-    return Pruned(folder, removed, heads, counts, zeros, _forward_seconds(run, model))
+    sizes = (parameter_counts.parameters(run.model), parameter_counts.parameters(model))
+    return folder, sizes, _forward_seconds(run, model)
 
 
 @torch.inference_mode()
@@ -180,3 +189,110 @@ def _forward_seconds(run: Run, smaller: nn.Module) -> tuple[float, float]:
             devices.synchronise(run.device)
             seconds.append(time.perf_counter() - start)
     return statistics.median(times[0][1:]), statistics.median(times[1][1:])
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The losses without a share of the heads; `trained_loss` is that after further training, NaN without it."""
+
+    share: float
+    removed: int
+    loss: float
+    trained_loss: float
+
+
+@dataclass(frozen=True)
+class PruningCurve:
+    """The points of one order of removal, from no head removed."""
+
+    order: str
+    heads: int
+    points: tuple[CurvePoint, ...]
+
+    def removable(self, trained: bool = False, tolerance: float = TOLERANCE) -> float:
+        """The largest share up to which every point has a loss within the tolerance of that of the whole model.
+
+        With `trained`, all points were trained further for the same number of steps, the whole model too.
+        """
+        losses = [point.trained_loss if trained else point.loss for point in self.points]
+        allowed = losses[0] * (1 + tolerance)
+        within = 0.0
+        for point, loss in zip(self.points, losses, strict=True):
+            if not loss <= allowed:
+                break
+            within = point.removed / self.heads
+        return within
+
+
+def pruning_curves(
+    run: Run,
+    orders: Sequence[str] = ORDERS,
+    data: str | None = None,
+    examples: int = 128,
+    then_train: int = 0,
+    progress: Progress = no_progress,
+) -> list[PruningCurve]:
+    """The curves of several orders of removal. Every other example ranks the heads, the rest measure the loss."""
+    if unknown := [order for order in orders if order not in ORDERS]:
+        raise GlasshouseError(f"is not one of: {', '.join(ORDERS)}", "method", unknown[0])
+    find_heads(run)
+    batches = [batch for batch in held_out_batches(run, data, examples) if batch_size(batch) > 1]
+    if not batches:
+        raise GlasshouseError(
+            "leaves none to measure the loss on: the others rank the heads; give more", "examples", examples
+        )
+    ranking, measuring = (
+        [{name: tensor[start::2] for name, tensor in batch.items()} for batch in batches] for start in (0, 1)
+    )
+    importance = importance_on(run, ranking, [order for order in orders if order != RANDOM], "zero", progress)
+    curves = []
+    known = [order for order in orders if order in importance.scores or order == RANDOM]
+    for number, order in enumerate(known):
+        show = part(progress, number, len(known))
+        curves.append(curve(run, importance, order, measuring, then_train, progress=show))
+    return curves
+
+
+def curve(
+    run: Run,
+    importance: HeadImportance,
+    order: str,
+    batches: Sequence[Batch],
+    then_train: int = 0,
+    shares: Sequence[float] = SHARES,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> PruningCurve:
+    """The curve of one order of removal, its losses measured on these batches. `seed` is that of the random order."""
+    ranked = with_random_order(importance, seed) if order == RANDOM else importance
+    points: list[CurvePoint] = []
+    for index, share in enumerate(shares):
+        removed = least_important(run.model, ranked, order, share)
+        if points and len(removed) == points[-1].removed:
+            continue  # so few heads that the next share removes no more
+        model = without_heads(run.model, removed)
+        trained_loss = float("nan")
+        if then_train:
+            trained_loss = batch_loss(run, train_further(run, model, removed, then_train), batches)
+        points.append(CurvePoint(share, len(removed), batch_loss(run, model, batches), trained_loss))
+        progress((index + 1) / len(shares))
+    return PruningCurve(order, len(importance.heads), tuple(points))
+
+
+def with_random_order(importance: HeadImportance, seed: int) -> HeadImportance:
+    """The same heads with a score that is drawn at random."""
+    generator = random.Random(seed)
+    scores = tuple(generator.random() for _ in importance.heads)
+    return replace(importance, scores={**importance.scores, RANDOM: scores})
+
+
+def train_further(run: Run, model: nn.Module, removed: Sequence[str], steps: int) -> nn.Module:
+    """A copy of a pruned model, trained for some steps on the run's own training data with the run's settings."""
+    spec = _pruned_spec(run, removed)
+    spec = replace(spec, training=replace(spec.training, steps=steps, epochs=0.0))
+    engine = Job.prepare(spec, run.device, run.tokenizer).engine()
+    engine.model.load_state_dict(model.state_dict())
+    with torch.enable_grad():
+        for step in range(steps):
+            engine.step(step)
+    return engine.model.eval()

@@ -89,6 +89,7 @@ def collect(run: Run) -> Report:
         notes.append(f"this run is not finished: {status}")
     if reason := unsupported_reason(run):
         notes.append(f"no attention map: {reason}")
+    columns, final = run.task.metrics.table(run.final_metrics)
     return Report(
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
@@ -116,7 +117,7 @@ def collect(run: Run) -> Report:
         commands=suggestions.commands(run),
         baselines=_baselines(run),
         curves_note=_curves_note(run),
-        final=_final_evaluation(run),
+        final=FinalEvaluation(columns, tuple(final)) if final else None,
         **shown,
     )
 
@@ -188,7 +189,8 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
 
 def _scales(run: Run) -> dict[str, str]:
     """Title of a headline figure, as "validation perplexity" -> its scale. A figure without one is left out."""
-    metrics, found = run.task.metrics, {}
+    metrics = run.task.metrics
+    found: dict[str, str] = {}
     choices = {PERPLEXITY.name: run.vocabulary, ACCURACY.name: len(run.facts.get("labels", ()))}
     for split, values in run.final_metrics.items():
         for name in (name for name in metrics.headline if name in values):
@@ -221,11 +223,6 @@ def scale(metric: Metric, values: Mapping[str, float], baselines: BaselineResult
         return number(value, 0) if large else metric.text(value)
 
     return "; ".join(f"{name}: {text(value)}" for name, value in guesses.items())
-
-
-def _final_evaluation(run: Run) -> FinalEvaluation | None:
-    columns, rows = run.task.metrics.table(run.final_metrics)
-    return FinalEvaluation(columns, tuple(rows)) if rows else None
 
 
 def _curves_note(run: Run) -> str:

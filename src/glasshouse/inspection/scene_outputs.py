@@ -10,7 +10,7 @@ output are collected for each source:
 The grammar of the scenes makes the last two kinds, without the run. A text counts once per source and kind.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -19,7 +19,9 @@ import torch
 from glasshouse.data.sources.scenes import entailment, parser
 from glasshouse.generation.engine import GenerationEngine
 from glasshouse.generation.sampling import Sampling
+from glasshouse.records.progress_bar import part
 from glasshouse.runs.run import Run
+from glasshouse.tasks.base import Progress, no_progress
 from glasshouse.tasks.translate import Translate
 
 KINDS = ("own", "swapped", "reworded")
@@ -49,19 +51,16 @@ class Output:
     reverse_label: str
 
 
-def collect(
-    run: Run, sources: Sequence[str], references: Sequence[str], progress: Callable[[float], None] = lambda share: None
-) -> list[Output]:
+def collect(run: Run, sources: Sequence[str], references: Sequence[str], progress: Progress = no_progress) -> list[Output]:
     """Every output for every source."""
     candidates: list[tuple[int, str, str]] = []
-    translations = run.translate(
-        sources, beams=BEAMS, n_best=BEAMS, word_by_word=False, progress=lambda share: progress(share / 2)
-    )
+    halves = part(progress, 0, 2), part(progress, 1, 2)
+    translations = run.translate(sources, beams=BEAMS, n_best=BEAMS, word_by_word=False, progress=halves[0])
     candidates += [(source, "own", best.text) for source, n_best in enumerate(translations) for best in n_best]
     for number, temperature in enumerate(TEMPERATURES):
         texts = sample(run, sources, Sampling(temperature=temperature, seed=SEED))
         candidates += [(source, "own", text) for source, text in enumerate(texts)]
-        progress(0.5 + (number + 1) / len(TEMPERATURES) / 2)
+        halves[1]((number + 1) / len(TEMPERATURES))
     for source, reference in enumerate(references):
         generator = Random(f"{SEED} {source} {reference}")
         language = LANGUAGES[run.spec.data.source]

@@ -28,11 +28,16 @@ PICTURES = 64
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack of blocks that reads a sequence: the prefix of its probes ("encoder.") and the tokens that it reads."""
+    """A stack of layers that reads a sequence: the prefix of its probes ("encoder."), and the tokens that it reads."""
 
     prefix: str
     tokens: tuple[str, ...]
-    blocks: int
+    outputs: tuple[str, ...]  # the probe of the state after each layer
+
+    def stream_probes(self) -> list[tuple[str, str]]:
+        """(title, probe) of each state, from the embeddings on."""
+        layers = [(f"layer {number}", name) for number, name in enumerate(self.outputs, 1)]
+        return [("embedding", f"{self.prefix}embedded"), *layers]
 
 
 @dataclass(frozen=True)
@@ -103,15 +108,16 @@ class TextInput:
 
     @property
     def stacks(self) -> tuple[Stack, ...]:
-        """The stacks of blocks, in the order of the forward pass; a recurrent model has none."""
-        target = token_texts(self.run, self.ids)
-        if isinstance(self.model, Recurrent):
-            return ()
-        tokens = {"encoder.": token_texts(self.run, self.source)}
+        """The stacks that read texts, in the order of the forward pass; the last one leads to the prediction."""
+        sequences = {prefix: self.source if prefix == "encoder." else self.ids for prefix in self.model.text_stacks}
         return tuple(
-            Stack(prefix, tokens.get(prefix, target), len(self.model.layer_outputs(prefix)))
-            for prefix in self.model.text_stacks
+            Stack(prefix, token_texts(self.run, ids), tuple(self.model.layer_outputs(prefix)))
+            for prefix, ids in sequences.items()
         )
+
+    @property
+    def recurrent(self) -> bool:
+        return isinstance(self.model, Recurrent)
 
     @property
     def embedding(self) -> str:
@@ -143,13 +149,11 @@ class TextInput:
 
     def forward(self, copies: int = 1) -> Tensor:
         """The logits (N, R, V) of equal copies of the text. Probes can give each copy other activations."""
-        ids = torch.tensor([self.ids], device=self.run.device).expand(copies, -1)
-        if self.model.reads == "source":
-            source = torch.tensor([self.source], device=self.run.device).expand(copies, -1)
-            return self._known(self.model(source, ids))
+        sequences = [self.source, self.ids] if self.model.reads == "source" else [self.ids]
+        inputs = [torch.tensor([ids], device=self.run.device).expand(copies, -1) for ids in sequences]
         if isinstance(self.model, DualEncoder):
-            return self.model.logits(self.model.head(self.model.encode_text(ids), self._pictures[0]))[:, None]
-        output = self.model(ids)
+            return self.model.logits(self.model.head(self.model.encode_text(*inputs), self._pictures[0]))[:, None]
+        output = self.model(*inputs)
         return output[:, None] if self.predicts == "whole" else self._known(output)
 
     def _known(self, logits_NTV: Tensor) -> Tensor:
@@ -168,12 +172,6 @@ class TextInput:
         ids = torch.tensor([self.ids], device=self.run.device).expand(len(features), -1)
         output = model.head.add_token_evidence(model.head(features, model.token_embedding.weight), ids)
         return output[:, None] if self.predicts == "whole" else self._known(output)
-
-    def stream_probes(self) -> list[tuple[str, str]]:
-        """(title, probe) of each state of the residual stream that leads to the prediction, from the embeddings on."""
-        stack = self.model.text_stacks[-1]
-        layers = [(f"layer {number}", name) for number, name in enumerate(self.model.layer_outputs(stack), 1)]
-        return [("embedding", f"{stack}embedded"), *layers]
 
     def output_name(self, output: int) -> str:
         """The text of a token, the name of a class, or the number and caption of a picture."""

@@ -39,7 +39,8 @@ def collect(run: Run, map_tokens: int) -> Section:
         notes.append(
             "BLEU counts n-grams of up to four words, so it is 0 for single words; it is left out of the metrics above"
         )
-    texts, attention = [translated.source for translated in (*translated_prompts, *pairs)], None
+    texts = [translated.source for translated in (*translated_prompts, *pairs)]
+    attention: AttentionMap | None = None
     if texts and not unsupported_reason(run):
         attention = _attention_map(run, task, texts, map_tokens)
         if attention is None:

@@ -62,7 +62,7 @@ def _short_texts(run: Run, held_out: HeldOutTexts) -> Iterator[TrueText]:
         second = document.fields["second"] if run.reads_pairs else None
         if FEWEST_WORDS <= len(document.text.split()) + len((second or "").split()) <= MOST_WORDS:
             answer = run.whole_text_task.answer(held_out.shard, example)
-            number, classes = (answer, ()) if isinstance(answer, float) else (None, answer)
+            classes, number = ((), answer) if isinstance(answer, float) else (answer, None)
             yield TrueText(document.text, second, classes, number)
 
 

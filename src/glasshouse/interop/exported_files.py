@@ -6,11 +6,12 @@ template keeps it, because the run used it.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from glasshouse.interop.sentencepiece import template
 from glasshouse.records import atomic_files
 from glasshouse.runs import model_card
 from glasshouse.runs.run import Run
@@ -32,11 +33,13 @@ def document(run: Run) -> dict[str, Any] | None:
         raise CannotExport(f"{run.folder.tokenizer_file} is not JSON: {error}; restore it, or train the run again") from None
     if (contents.get("post_processor") or {}).get("type") not in REPLACEABLE:
         return contents
+    names, end = {id: text for text, id in run.tokenizer.specials.items()}, run.tokenizer.end_of_text
     if run.spec.data.second:
-        contents["post_processor"] = _template(run, between=run.tokenizer.pair_separator)
+        pair = ("A", *run.tokenizer.pair_separator, "B")
+        contents["post_processor"] = template(names, ("A",), pair, second_segment=1)
     elif run.spec.task == "translate" and run.spec.model.kind == "encoder-decoder":
-        end = run.tokenizer.end_of_text
-        contents["post_processor"] = _template(run, after=[] if end is None else [end])
+        after = () if end is None else (end,)
+        contents["post_processor"] = template(names, ("A", *after), ("A", "B", *after), second_segment=1)
     return contents
 
 
@@ -55,19 +58,6 @@ def padding(run: Run, known: int | None) -> int | None:
         return known
     choices = [id for id in tokenizer.specials.values() if id not in ending and id != tokenizer.unknown]
     return next(iter(choices), None if kind == "decoder" else tokenizer.end_of_text)
-
-
-def _template(run: Run, between: Sequence[int] = (), after: Sequence[int] = ()) -> dict[str, Any]:
-    """A post-processor with these tokens between two texts and after the last text, and segment 1 for the second text."""
-    names = {id: text for text, id in run.tokenizer.specials.items()}
-    first, second = ({"Sequence": {"id": name, "type_id": segment}} for name, segment in (("A", 0), ("B", 1)))
-    separator, end = ([{"SpecialToken": {"id": names[id], "type_id": 0}} for id in ids] for ids in (between, after))
-    return {
-        "type": "TemplateProcessing",
-        "single": [first, *end],
-        "pair": [first, *separator, second, *end],
-        "special_tokens": {names[id]: {"id": names[id], "ids": [id], "tokens": [names[id]]} for id in (*between, *after)},
-    }
 
 
 @contextmanager

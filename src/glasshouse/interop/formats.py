@@ -37,25 +37,21 @@ def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported
     tokenizer.json for any other.
     """
     path = resolve(source)
-    if tokenizer is None or path.suffix == ".bin":
-        return _read(path, tokenizer)
     try:
-        document = kept_json.read(tokenizer)
-    except (OSError, ValueError) as error:
-        raise CannotImport(f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json") from None
-    return replace(_read(path, None), tokenizer=document)
-
-
-def _read(path: Path, tokenizer: Path | None) -> ImportedModel:
-    try:
-        return _reader(path, tokenizer)
+        imported = _read(path, tokenizer)
     except MemoryError:
         raise CannotImport(
             f"{path} does not fit into the memory of this machine; import it on a larger one, or choose a smaller model"
         ) from None
+    if tokenizer is None or path.suffix == ".bin":
+        return imported
+    try:
+        return replace(imported, tokenizer=kept_json.read(tokenizer))
+    except (OSError, ValueError) as error:
+        raise CannotImport(f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json") from None
 
 
-def _reader(path: Path, tokenizer: Path | None) -> ImportedModel:
+def _read(path: Path, tokenizer: Path | None) -> ImportedModel:
     if not path.is_file():
         return huggingface.read(path)
     with open(path, "rb") as file:

@@ -6,7 +6,7 @@ alignment. A shape starts with the innermost dimension.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,6 @@ from glasshouse.specs.errors import CannotImport, MissingExtra
 MAGIC: Final = b"GGUF"
 VERSIONS: Final = (2, 3)
 ALIGNMENT: Final = 32
-F32, F16, BF16 = 0, 1, 30
 # Metadata entries, their values, tensors and bytes of strings; the largest vocabularies need a quarter of it.
 MOST_ITEMS: Final = 2**24
 
@@ -40,8 +39,9 @@ _SCALAR_TYPES: Final = {
 """NumPy types of the metadata types that are single numbers."""
 _STRING, _ARRAY = 8, 9
 _MAX_DIMENSIONS: Final = 4
-_ITEM_SIZES: Final = {F32: 4, F16: 2, BF16: 2}
-"""Bytes of a number, for the tensor types that are not quantised."""
+BF16: Final = 30
+_FLOATS: Final = {0: "<f4", 1: "<f2", BF16: "<u2"}
+"""NumPy types of the tensor types that are not quantised. A bfloat16 is the upper half of a float32."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,10 @@ class GGUF:
         """A tensor as float32; a quantised one is dequantised."""
         info = self.tensors[name]
         raw = self._bytes[info.start : info.start + info.size]
-        if info.type == F32:
-            numbers = raw.view("<f4").astype(np.float32)
-        elif info.type == F16:
-            numbers = raw.view("<f2").astype(np.float32)
-        elif info.type == BF16:
-            # A bfloat16 is the upper half of a float32.
+        if info.type == BF16:
             numbers = (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+        elif info.type in _FLOATS:
+            numbers = raw.view(_FLOATS[info.type]).astype(np.float32)
         else:
             gguf = gguf_package(f"{self.path}, whose tensor {name!r} is quantised,")
             quantisation = gguf.GGMLQuantizationType(info.type)
@@ -111,7 +108,7 @@ class GGUF:
         return torch.from_numpy(numbers.reshape(info.shape))
 
     def _read_tensor_infos(self, count: int) -> dict[str, TensorInfo]:
-        infos: dict[str, TensorInfo] = {}
+        infos: dict[str, TensorInfo] = {}  # with the start of the data counted from that of all data
         for _ in range(count):
             name = self._read_string()
             if name in infos:
@@ -120,28 +117,26 @@ class GGUF:
             if dimensions > _MAX_DIMENSIONS:
                 raise self._damaged(f"the tensor {name!r} has {dimensions} dimensions")
             shape = tuple(reversed([int(self._read_number("<u8")) for _ in range(dimensions)]))
-            tensor_type = self._read_number("<u4")
-            offset, size = self._read_number("<u8"), self._data_size(name, shape, tensor_type)
-            infos[name] = TensorInfo(shape, tensor_type, offset, size)
+            tensor_type, start = self._read_number("<u4"), self._read_number("<u8")
+            infos[name] = TensorInfo(shape, tensor_type, start, self._data_size(name, shape, tensor_type))
         alignment = self.metadata.get("general.alignment", ALIGNMENT)
         if not isinstance(alignment, int) or alignment < 1:
             raise self._damaged(f"general.alignment is {alignment!r}")
         data_start = -(-self._position // alignment) * alignment
         file_limits.check_memory(self.path, sum(math.prod(info.shape) for info in infos.values()))
         for name, info in infos.items():
-            start, end = data_start + info.start, data_start + info.start + info.size
-            if end > len(self._bytes):
+            infos[name] = replace(info, start=data_start + info.start)
+            if (end := infos[name].start + info.size) > len(self._bytes):
                 raise self._damaged(
                     f"the tensor {name!r} would end at byte {end}, but the file has {len(self._bytes)} bytes"
                 )
-            infos[name] = TensorInfo(info.shape, info.type, start, info.size)
         return infos
 
     def _data_size(self, name: str, shape: tuple[int, ...], tensor_type: int) -> int:
         """The number of bytes of a tensor's data."""
         count = math.prod(shape)
-        if tensor_type in _ITEM_SIZES:
-            return count * _ITEM_SIZES[tensor_type]
+        if tensor_type in _FLOATS:
+            return count * np.dtype(_FLOATS[tensor_type]).itemsize
         gguf = gguf_package(f"{self.path}, whose tensor {name!r} is quantised,")
         try:
             block, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(tensor_type)]

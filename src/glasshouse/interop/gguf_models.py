@@ -24,8 +24,6 @@ from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport, GlasshouseError
 from glasshouse.specs.spec import ModelSpec
 
-_ALL_F32 = 0
-
 
 def upgrade_metadata(name: str, metadata: Config) -> Config:
     """The metadata with one number where a file stores it for every layer, and with decimal numbers.
@@ -178,7 +176,7 @@ def export(run: Run, output: Path) -> None:
     values = field_values(model, context, vocabulary)
     metadata = {
         "general.name": run.name,
-        "general.file_type": _ALL_F32,
+        "general.file_type": 0,  # all tensors are float32
         **{key: value for field in architecture.config_fields for key, value in field.write(values).items()},
         **gguf_tokenizers.write(run.tokenizer, document, vocabulary),
     }

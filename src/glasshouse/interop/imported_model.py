@@ -75,24 +75,18 @@ def build(
     context, vocabulary = values["context"], values["vocabulary"]
     model = with_field_values(ModelSpec(), values)
     try:
-        check_spec(model, context, where)
+        spec_files.checked(Spec(data=DataSpec(context=context), model=model))
+        models.check(model, context)
         model = registry.canonical(model, context)
         shapes = tensor_shapes(model, vocabulary, context)
+    except SpecError as error:
+        raise CannotImport(f"{where} cannot be imported: {error}") from None
     except (RuntimeError, TypeError, OverflowError) as error:
         raise CannotImport(
             f"{where}: a model with the sizes in its config.json or metadata cannot be built: {error}"
         ) from None
     tensors = table.import_tensors(theirs, model, shapes, where)
     return ImportedModel(model, context, vocabulary, tensors, origin=origin or where, **facts)
-
-
-def check_spec(model: ModelSpec, context: int, origin: str) -> None:
-    """Raise an error if Glasshouse cannot build this model."""
-    try:
-        spec_files.checked(Spec(data=DataSpec(context=context), model=model))
-        models.check(model, context)
-    except SpecError as error:
-        raise CannotImport(f"{origin} cannot be imported: {error}") from None
 
 
 def check_tokenizer(imported: ImportedModel) -> None:
@@ -142,7 +136,6 @@ def save_as_run(imported: ImportedModel, name: str, path: Path | None = None) ->
 
     It is in the runs folder under `name`, or at `path`.
     """
-    check_spec(imported.model, imported.context, imported.origin)
     if imported.tokenizer is not None:
         check_tokenizer(imported)
     run = run_folder.create(imported.spec, name, name) if path is None else run_folder.create_at(path, imported.spec, name)

@@ -18,32 +18,18 @@ from glasshouse.specs.errors import CannotImport
 PATTERNS = ("*.json", "*.safetensors")
 
 
-def from_package(name: str) -> RunFolder:
-    """The run of the model in an installed package, `package:NAME`."""
-    package = name.removeprefix(formats.PACKAGE)
-    return _imported(name, formats.resolve(name), package.replace("-", "_").replace("/", "-"))
+def find(source: str) -> RunFolder:
+    """The run of a model, from the cache or imported now.
 
-
-def from_hub(name: str) -> RunFolder:
-    """The run of a model that is downloaded from the Hugging Face hub, `hub:OWNER/NAME`."""
-    return _imported(name, formats.resolve(name), name.rpartition("/")[2].removeprefix(formats.HUB))
-
-
-def from_path(name: str) -> RunFolder:
-    """The run of a model in a Hugging Face directory or in a GGUF file."""
-    path = user_paths.expand(name)
-    return _imported(name, path, path.absolute().name)
-
-
-def default_name(source: str) -> str:
-    """The name of an imported run if the user gives none: the last part of the source."""
-    last = Path(source.rpartition(":")[2]).absolute()
-    stem = last.name if last.is_dir() else last.name.removesuffix(".gguf").removesuffix(".bin")
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip(".-_") or "imported"
-
-
-def _imported(source: str, path: Path, stem: str) -> RunFolder:
-    """The run of a model, from the cache or imported now."""
+    The source is an installed package (package:NAME), a model of the Hugging Face hub (hub:OWNER/NAME), a Hugging Face
+    directory or a GGUF file.
+    """
+    path = formats.resolve(source if source.startswith((formats.PACKAGE, formats.HUB)) else user_paths.expand(source))
+    stem = path.absolute().name
+    if source.startswith(formats.PACKAGE):
+        stem = source.removeprefix(formats.PACKAGE).replace("-", "_").replace("/", "-")
+    elif source.startswith(formats.HUB):
+        stem = source.removeprefix(formats.HUB).rpartition("/")[2]
     with progress_bar.bar(f"reading {source}"):
         folder = cache_folder() / "imported" / f"{default_name(stem)}-{_digest(path)}"
     try:
@@ -59,6 +45,13 @@ def _imported(source: str, path: Path, stem: str) -> RunFolder:
             f"cannot import {source} into {folder}: {error.strerror or error}; free some space, or set GLASSHOUSE_CACHE"
         ) from None
     return RunFolder(folder)
+
+
+def default_name(source: str) -> str:
+    """The name of an imported run if the user gives none: the last part of the source."""
+    last = Path(source.rpartition(":")[2]).absolute()
+    stem = last.name if last.is_dir() else last.name.removesuffix(".gguf").removesuffix(".bin")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip(".-_") or "imported"
 
 
 def _digest(path: Path) -> str:

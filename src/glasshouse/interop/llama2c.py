@@ -6,7 +6,6 @@ determines the size of the file, which reveals a truncated file.
 
 import math
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -26,70 +25,16 @@ _VERSIONED_MAGIC: Final = 0x616B3432  # "ak42", the beginning of files of versio
 _MAX_SIZE: Final = 1 << 24  # a larger number in a header is not a size
 _PIECE_HEADER: Final = struct.Struct("<fi")
 LARGEST_TOKENIZER: Final = 2**28  # in bytes, far more than any
-
-
-@dataclass(frozen=True)
-class Header:
-    """The sizes of a model, from the beginning of its file, with their names in llama2.c."""
-
-    dim: int
-    hidden_dim: int
-    n_layers: int
-    n_heads: int
-    n_kv_heads: int
-    vocab_size: int
-    seq_len: int
-    tied: bool
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        return {name: size for name, size in vars(self).items() if name != "tied"}
-
-    @property
-    def head_width(self) -> int:
-        return self.dim // self.n_heads
-
-    @property
-    def number_count(self) -> int:
-        return sum(math.prod(shape) for shape in self.shapes().values())
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The tensors of the file in their order, under their names in GGUF. The first axis of those with {} are layers.
-
-        The cosines and sines are precomputed rotary tables.
-        """
-        width, layers, hidden = self.dim, self.n_layers, self.hidden_dim
-        key_value_rows = self.n_kv_heads * self.head_width
-        return {
-            "token_embd.weight": (self.vocab_size, width),
-            "blk.{}.attn_norm.weight": (layers, width),
-            "blk.{}.attn_q.weight": (layers, width, width),
-            "blk.{}.attn_k.weight": (layers, key_value_rows, width),
-            "blk.{}.attn_v.weight": (layers, key_value_rows, width),
-            "blk.{}.attn_output.weight": (layers, width, width),
-            "blk.{}.ffn_norm.weight": (layers, width),
-            "blk.{}.ffn_gate.weight": (layers, hidden, width),
-            "blk.{}.ffn_down.weight": (layers, width, hidden),
-            "blk.{}.ffn_up.weight": (layers, hidden, width),
-            "output_norm.weight": (width,),
-            "cosines": (self.seq_len, self.head_width // 2),
-            "sines": (self.seq_len, self.head_width // 2),
-            **({} if self.tied else {"output.weight": (self.vocab_size, width)}),
-        }
-
-    @property
-    def metadata(self) -> dict[str, float]:
-        """The same sizes as the metadata of a GGUF file."""
-        return {
-            "llama.embedding_length": self.dim,
-            "llama.feed_forward_length": self.hidden_dim,
-            "llama.block_count": self.n_layers,
-            "llama.attention.head_count": self.n_heads,
-            "llama.attention.head_count_kv": self.n_kv_heads,
-            "llama.vocab_size": self.vocab_size,
-            "llama.context_length": self.seq_len,
-            "llama.attention.layer_norm_rms_epsilon": EPSILON,
-        }
+# The sizes in a header, in its order, and their names in the metadata of a GGUF file.
+SIZES: Final = {
+    "dim": "embedding_length",
+    "hidden_dim": "feed_forward_length",
+    "n_layers": "block_count",
+    "n_heads": "attention.head_count",
+    "n_kv_heads": "attention.head_count_kv",
+    "vocab_size": "vocab_size",
+    "seq_len": "context_length",
+}
 
 
 def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
@@ -97,13 +42,17 @@ def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
 
     Without a tokenizer file, `tokN.bin` (N is the size of the vocabulary) or `tokenizer.bin` in the same directory is read.
     """
-    header = read_header(path)
-    file_limits.check_memory(path, header.number_count)
-    pieces = read_pieces(tokenizer or _find_tokenizer(path, header.vocab_size), header.vocab_size)
+    sizes, tied = read_header(path)
+    shapes = tensor_shapes(sizes, tied)
+    file_limits.check_memory(path, number_count(shapes))
+    vocabulary = sizes["vocab_size"]
+    pieces = read_pieces(tokenizer or _find_tokenizer(path, vocabulary), vocabulary)
+    metadata = {f"llama.{SIZES[name]}": size for name, size in sizes.items()}
+    metadata["llama.attention.layer_norm_rms_epsilon"] = EPSILON
     return imported_model.build(
         gguf_models.LLAMA,
-        {**gguf_models.LLAMA.read_config(header.metadata), "tied": header.tied},
-        _split_tensors(path, header),
+        {**gguf_models.LLAMA.read_config(metadata), "tied": tied},
+        _split_tensors(path, shapes),
         str(path),
         tokenizer=sentencepiece.to_tokenizer_json(pieces),
         origin=f"llama2.c model {path.name}",
@@ -111,9 +60,12 @@ def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
     )
 
 
-def read_header(path: Path) -> Header:
-    """The sizes of a model. Impossible sizes, or a file that is not exactly as long as they require, are an error."""
-    content, length = _read_bytes(path, HEADER.size), _file_size(path)
+def read_header(path: Path) -> tuple[dict[str, int], bool]:
+    """The sizes of a model by their names in llama2.c, and whether its output matrix is the embedding.
+
+    Impossible sizes, or a file that is not exactly as long as they require, are an error.
+    """
+    content, length = _read_bytes(path, HEADER.size), path.stat().st_size
     if len(content) < HEADER.size:
         raise CannotImport(f"{path} is not a llama2.c model: it has {length} bytes, less than a header; check the path")
     if struct.unpack_from("<I", content)[0] == _VERSIONED_MAGIC:
@@ -121,54 +73,81 @@ def read_header(path: Path) -> Header:
             f"{path} is a llama2.c model of version {struct.unpack_from('<i', content, 4)[0]}, and only version 0 is "
             "supported; export it again with: python export.py --version 0"
         )
-    dim, hidden_dim, layers, heads, key_value_heads, vocabulary, context = HEADER.unpack_from(content)
+    sizes = dict(zip(SIZES, HEADER.unpack_from(content), strict=True))
     # A negative vocabulary means that the output matrix is not tied to the embedding.
-    header = Header(dim, hidden_dim, layers, heads, key_value_heads, abs(vocabulary), context, tied=vocabulary > 0)
-    for name, size in header.sizes.items():
+    tied = sizes["vocab_size"] > 0
+    sizes["vocab_size"] = abs(sizes["vocab_size"])
+    for name, size in sizes.items():
         if not 0 < size < _MAX_SIZE:
             raise CannotImport(
                 f"{path} is not a llama2.c model: {name}={size} in its header is not a possible size; check the path"
             )
-    if header.dim % header.n_heads or header.n_heads % header.n_kv_heads or header.head_width % 2:
+    width, heads, key_value_heads = sizes["dim"], sizes["n_heads"], sizes["n_kv_heads"]
+    if width % (2 * heads) or heads % key_value_heads:
         raise CannotImport(
-            f"{path} is not a llama2.c model: its header has dim={header.dim}, n_heads={header.n_heads}, "
-            f"n_kv_heads={header.n_kv_heads}, but n_kv_heads must divide n_heads, and n_heads must divide dim into even "
-            "head widths; check the path"
+            f"{path} is not a llama2.c model: its header has dim={width}, n_heads={heads}, n_kv_heads={key_value_heads}, "
+            "but n_kv_heads must divide n_heads, and n_heads must divide dim into even head widths; check the path"
         )
-    expected = HEADER.size + 4 * header.number_count
+    expected = HEADER.size + 4 * number_count(tensor_shapes(sizes, tied))
     if length != expected:
-        listing = ", ".join(f"{name}={size}" for name, size in header.sizes.items())
+        listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
         raise CannotImport(
             f"{path} is too {'short' if length < expected else 'long'}: its header ({listing}) requires {expected} bytes, "
             f"but it has {length}; download or export it again"
         )
-    return header
+    return sizes, tied
+
+
+def tensor_shapes(sizes: dict[str, int], tied: bool) -> dict[str, tuple[int, ...]]:
+    """The tensors of the file in their order, under their names in GGUF. The first axis of those with {} are layers.
+
+    The cosines and sines are precomputed rotary tables.
+    """
+    width, hidden, layers, heads, key_value_heads, vocabulary, context = sizes.values()
+    head_width = width // heads
+    return {
+        "token_embd.weight": (vocabulary, width),
+        "blk.{}.attn_norm.weight": (layers, width),
+        "blk.{}.attn_q.weight": (layers, width, width),
+        "blk.{}.attn_k.weight": (layers, key_value_heads * head_width, width),
+        "blk.{}.attn_v.weight": (layers, key_value_heads * head_width, width),
+        "blk.{}.attn_output.weight": (layers, width, width),
+        "blk.{}.ffn_norm.weight": (layers, width),
+        "blk.{}.ffn_gate.weight": (layers, hidden, width),
+        "blk.{}.ffn_down.weight": (layers, width, hidden),
+        "blk.{}.ffn_up.weight": (layers, hidden, width),
+        "output_norm.weight": (width,),
+        "cosines": (context, head_width // 2),
+        "sines": (context, head_width // 2),
+        **({} if tied else {"output.weight": (vocabulary, width)}),
+    }
+
+
+def number_count(shapes: dict[str, tuple[int, ...]]) -> int:
+    return sum(math.prod(shape) for shape in shapes.values())
 
 
 def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
     """The pieces of a tokenizer file: the score, length and bytes of one piece for each token of the model."""
     content = _read_bytes(path, LARGEST_TOKENIZER + 1)
-    remedy = f"give the tokenizer of this model, usually tok{vocabulary}.bin or tokenizer.bin"
     texts, scores, position = [], [], 4
-    for id in range(vocabulary):
-        try:
+    try:
+        for _ in range(vocabulary):
             score, length = _PIECE_HEADER.unpack_from(content, position)
-            piece = content[position + _PIECE_HEADER.size : position + _PIECE_HEADER.size + length]
+            position += _PIECE_HEADER.size + length
+            piece = content[position - length : position]
             if length < 0 or len(piece) < length:
-                raise ValueError(f"piece {id} has length {length}")
+                raise ValueError(f"it has length {length}")
             texts.append(piece.decode("utf-8"))
-        except (struct.error, ValueError) as error:
-            raise CannotImport(
-                f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: piece {id} cannot be read "
-                f"({error}); {remedy}"
-            ) from None
-        scores.append(score)
-        position += _PIECE_HEADER.size + length
-    if position != _file_size(path):
+            scores.append(score)
+        if left := path.stat().st_size - position:
+            raise ValueError(f"{left} bytes follow its last piece")
+    except (struct.error, ValueError) as error:
+        where = f"piece {len(texts)} cannot be read: " if len(texts) < vocabulary else ""
         raise CannotImport(
-            f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: {_file_size(path) - position} bytes "
-            f"follow its last piece; {remedy}"
-        )
+            f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: {where}{error}; give the tokenizer "
+            f"of this model, usually tok{vocabulary}.bin or tokenizer.bin"
+        ) from None
     byte_pieces = texts[FIRST_BYTE_ID : FIRST_BYTE_ID + 256]
     if vocabulary < FIRST_BYTE_ID + 256 or byte_pieces != [f"<0x{byte:02X}>" for byte in range(256)]:
         raise CannotImport(
@@ -184,12 +163,12 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
     return ScoredPieces(tuple(texts), tuple(scores), tuple(types), BOS_ID, EOS_ID)
 
 
-def _split_tensors(path: Path, header: Header) -> Tensors:
+def _split_tensors(path: Path, shapes: dict[str, tuple[int, ...]]) -> Tensors:
     """The tensors of the file, with those of each layer on their own."""
     numbers = np.memmap(path, "<f4", mode="r", offset=HEADER.size)
     tensors: Tensors = {}
     position = 0
-    for name, shape in header.shapes().items():
+    for name, shape in shapes.items():
         count = math.prod(shape)
         tensor = torch.from_numpy(numbers[position : position + count].reshape(shape).astype(np.float32))
         if "{}" in name:
@@ -209,14 +188,10 @@ def _find_tokenizer(path: Path, vocabulary: int) -> Path:
     raise CannotImport(f"the directory of {path} has neither {names}; put the tokenizer there, or give it with --tokenizer")
 
 
-def _file_size(path: Path) -> int:
-    return path.stat().st_size
-
-
 def _read_bytes(path: Path, most: int) -> bytes:
     """The first bytes of a file, all of them if there are no more."""
     try:
         with open(path, "rb") as file:
-            return file.read(min(most, _file_size(path)))
+            return file.read(min(most, path.stat().st_size))
     except OSError as error:
         raise CannotImport(f"cannot read {path}: {error.strerror}; check the path") from None

@@ -36,7 +36,11 @@ OUTPUTS = {"regressor": "values", "pooled": "vectors", "contrastive": "scores"}
 
 def export(run: Run, output: Path) -> None:
     """Write the run's model as an ONNX graph, check it in onnxruntime, and copy the tokenizer beside it."""
-    _check_packages()
+    for package in PACKAGES:
+        try:
+            __import__(package)
+        except ImportError:
+            raise MissingExtra(package, "exporting to ONNX", " ".join(PACKAGES)) from None
     model = _Graph(_without_fast_paths(run.model))
     with exported_files.folder(run, output, exported_files.document(run)) as temporary:
         _write(run, model, temporary / MODEL)
@@ -65,14 +69,6 @@ def _without_fast_paths(model: nn.Module) -> nn.Module:
     return copied
 
 
-def _check_packages() -> None:
-    for package in PACKAGES:
-        try:
-            __import__(package)
-        except ImportError:
-            raise MissingExtra(package, "exporting to ONNX", " ".join(PACKAGES)) from None
-
-
 def random_inputs(model: Any, batch: int, length: int, generator: torch.Generator) -> Inputs:
     """Random keyword arguments for a model's forward pass: texts of at most `length` tokens, the first as long as that."""
     inputs: Inputs = model.random_inputs(batch, length, generator)
@@ -95,7 +91,8 @@ def input_name(argument: str) -> str:
 def _write(run: Run, model: _Graph, path: Path) -> None:
     inputs = random_inputs(model.model, 3, min(6, run.spec.data.context), torch.Generator().manual_seed(0))
     dynamic = torch.export.Dim.DYNAMIC
-    axes = {name: {0: dynamic} | ({1: dynamic} if _is_text(value) else {}) for name, value in inputs.items()}
+    # Only texts (B, T) have a second axis that may change.
+    axes = {name: {0: dynamic} | ({1: dynamic} if value.dim() == 2 else {}) for name, value in inputs.items()}
     head = run.spec.model.head.kind or run.model.default_head
     try:
         with torch.no_grad(), _quietly():
@@ -120,10 +117,6 @@ def _write(run: Run, model: _Graph, path: Path) -> None:
     assert program is not None
     program.model.metadata_props.update(_metadata(run))
     program.save(path)
-
-
-def _is_text(value: Tensor) -> bool:
-    return value.dim() == 2
 
 
 def _metadata(run: Run) -> dict[str, str]:

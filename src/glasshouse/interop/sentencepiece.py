@@ -94,7 +94,9 @@ def tokenizer_json(
         ],
         "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer,
-        "post_processor": None if bos_id is None else _bos_post_processor(texts[bos_id], bos_id),
+        "post_processor": None
+        if bos_id is None
+        else template({bos_id: texts[bos_id]}, (bos_id, "A"), (bos_id, "A", bos_id, "B")),
         "decoder": decoder,
         "model": {
             "type": "BPE",
@@ -107,6 +109,28 @@ def tokenizer_json(
             "ignore_merges": False,
             **model,
         },
+    }
+
+
+def template(
+    names: Mapping[int, str], single: Sequence[int | str], pair: Sequence[int | str], second_segment: int = 0
+) -> dict[str, Any]:
+    """The post-processor that puts special tokens, given by their ids, around the text "A" and the texts "A" and "B".
+
+    `second_segment` is the segment of "B".
+    """
+
+    def step(item: int | str) -> dict[str, Any]:
+        if isinstance(item, int):
+            return {"SpecialToken": {"id": names[item], "type_id": 0}}
+        return {"Sequence": {"id": item, "type_id": second_segment if item == "B" else 0}}
+
+    ids = [item for item in pair if isinstance(item, int)]
+    return {
+        "type": "TemplateProcessing",
+        "single": list(map(step, single)),
+        "pair": list(map(step, pair)),
+        "special_tokens": {names[id]: {"id": names[id], "ids": [id], "tokens": [names[id]]} for id in ids},
     }
 
 
@@ -174,18 +198,6 @@ def _splits(text: str, vocabulary: Any) -> list[tuple[str, str]]:
     """The ways to split a piece into two pieces of the vocabulary."""
     halves = [(text[:index], text[index:]) for index in range(1, len(text))]
     return [(left, right) for left, right in halves if left in vocabulary and right in vocabulary]
-
-
-def _bos_post_processor(token: str, id: int) -> dict[str, Any]:
-    """The post-processor of a tokenizer.json that puts a special token before a text."""
-    bos = {"SpecialToken": {"id": token, "type_id": 0}}
-    first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
-    return {
-        "type": "TemplateProcessing",
-        "single": [bos, first],
-        "pair": [bos, first, bos, second],
-        "special_tokens": {token: {"id": token, "ids": [id], "tokens": [token]}},
-    }
 
 
 def _adds_space(document: Mapping[str, Any]) -> bool | None:

@@ -53,6 +53,11 @@ def bar(description: str, outer: bool = False) -> Iterator[Callable[..., None]]:
         yield show
 
 
+def part(progress: Callable[[float], None], number: int, count: int) -> Callable[[float], None]:
+    """The progress of one of several equal parts; `number` counts from 0."""
+    return lambda share: progress((number + share) / count)
+
+
 @contextmanager
 def quiet(enabled: bool = True) -> Iterator[None]:
     """Suppress bars and messages within the block."""

@@ -4,7 +4,7 @@ import pytest
 
 from glasshouse.claims import trials
 from glasshouse.claims.pretraining.head_pruning import HeadPruning
-from glasshouse.inspection.head_importance import METHODS
+from glasshouse.inspection.importance import METHODS
 from glasshouse.results.claim import REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge

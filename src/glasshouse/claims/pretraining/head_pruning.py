@@ -8,10 +8,11 @@ from glasshouse.claims.attention.quick_overrides import QUICK
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import equal, higher, lower
 from glasshouse.data import prepared_data
-from glasshouse.inspection import head_importance, pruning, pruning_curve
+from glasshouse.inspection import importance as head_importance
+from glasshouse.inspection import pruning
 from glasshouse.inspection.example_batches import example_batches
-from glasshouse.inspection.head_importance import METHODS
-from glasshouse.inspection.pruning_curve import ORDERS, RANDOM
+from glasshouse.inspection.importance import METHODS
+from glasshouse.inspection.pruning import ORDERS, RANDOM
 from glasshouse.models import parameter_counts
 from glasshouse.runs.run import Run
 from glasshouse.tasks.base import Batch
@@ -204,7 +205,7 @@ def removable_share(run: Run, examples: int) -> float:
     """The share of heads that can be removed in the order of ablation within 1 % of the test loss."""
     ranking, measuring = batches_of(run, examples)
     importance = head_importance.importance_on(run, ranking, (BEST,))
-    return pruning_curve.curve(run, importance, BEST, measuring, shares=SHARES).removable()
+    return pruning.curve(run, importance, BEST, measuring, shares=SHARES).removable()
 
 
 def pruned_losses(run: Run, examples: int, train_steps: int) -> dict[str, float]:
@@ -212,12 +213,12 @@ def pruned_losses(run: Run, examples: int, train_steps: int) -> dict[str, float]
     ranking, measuring = batches_of(run, examples)
     importance = head_importance.importance_on(run, ranking)
     damage = head_importance.importance_on(run, measuring, ("ablation",)).scores["ablation"]
-    ranked = pruning_curve.with_random_order(importance, run.spec.training.seed)
+    ranked = pruning.with_random_order(importance, run.spec.training.seed)
     found = {}
     for order in ORDERS:
         correlation = head_importance.rank_correlation(order, ranked.scores[order], damage)
         found[f"correlation/{order}"] = correlation.value
-        curve = pruning_curve.curve(run, ranked, order, measuring, train_steps, SHARES, run.spec.training.seed)
+        curve = pruning.curve(run, ranked, order, measuring, train_steps, SHARES, run.spec.training.seed)
         for point in curve.points:
             found[f"loss/{order}/{point.share:g}"] = point.loss
             found[f"trained/{order}/{point.share:g}"] = point.trained_loss

@@ -8,21 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from glasshouse import models
-from glasshouse.interop.architectures.bart import BART
+from glasshouse.interop.architectures import bart, bert, clip, distilbert, gpt2, llama
 from glasshouse.interop.architectures.base import Architecture
-from glasshouse.interop.architectures.bert import (
-    BERT,
-    BERT_FOR_CLASSES,
-    BERT_FOR_MASKED_TOKENS,
-    BERT_FOR_TAGS,
-    ROBERTA,
-    ROBERTA_FOR_MASKED_TOKENS,
-)
-from glasshouse.interop.architectures.clip import CLIP
 from glasshouse.interop.architectures.config_fields import FieldValues, field_values, with_field_values
-from glasshouse.interop.architectures.distilbert import DISTILBERT_FOR_CLASSES, DISTILBERT_FOR_VALUES
-from glasshouse.interop.architectures.gpt2 import GPT2, GPT2_FOR_CLASSES
-from glasshouse.interop.architectures.llama import LLAMA, LLAMA_FOR_CLASSES
 from glasshouse.models.part_factory import FIELDS
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import CannotExport, CannotImport
@@ -30,20 +18,20 @@ from glasshouse.specs.spec import ModelSpec
 
 # An export takes the first architecture that fits.
 ARCHITECTURES: tuple[Architecture, ...] = (
-    GPT2,
-    LLAMA,
-    BERT_FOR_MASKED_TOKENS,
-    BERT,
-    ROBERTA_FOR_MASKED_TOKENS,
-    ROBERTA,
-    DISTILBERT_FOR_CLASSES,
-    DISTILBERT_FOR_VALUES,
-    BERT_FOR_CLASSES,
-    BERT_FOR_TAGS,
-    GPT2_FOR_CLASSES,
-    LLAMA_FOR_CLASSES,
-    BART,
-    CLIP,
+    gpt2.GPT2,
+    llama.LLAMA,
+    bert.BERT_FOR_MASKED_TOKENS,
+    bert.BERT,
+    bert.ROBERTA_FOR_MASKED_TOKENS,
+    bert.ROBERTA,
+    distilbert.DISTILBERT_FOR_CLASSES,
+    distilbert.DISTILBERT_FOR_VALUES,
+    bert.BERT_FOR_CLASSES,
+    bert.BERT_FOR_TAGS,
+    gpt2.GPT2_FOR_CLASSES,
+    llama.LLAMA_FOR_CLASSES,
+    bart.BART,
+    clip.CLIP,
 )
 
 

@@ -1,13 +1,15 @@
-"""Importance of heads: ablation is exact, and the estimates are what they say."""
+"""Importance of heads and layers: ablation is exact, and the estimates are what they say."""
+
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 
 import glasshouse
-from glasshouse.inspection import head_importance as importance
+from glasshouse.inspection import importance
 from glasshouse.inspection.capture import edit
-from glasshouse.inspection.example_batches import example_batches
+from glasshouse.inspection.example_batches import held_out_batches
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
@@ -27,8 +29,7 @@ def test_ablation_is_the_rise_of_the_loss_without_the_head(inspected):
     head = result.heads.index(importance.AttentionHead("blocks.1.attention", 2, 1))
     attention = inspected.model.blocks[1].attention
     weight = attention.output.weight.detach().clone()
-    with inspected.held_out_examples() as shard:
-        batches = list(example_batches(inspected, shard, 4))
+    batches = held_out_batches(inspected, None, 4)
     try:
         # Without the head: its columns of the output matrix are zero.
         attention.output.weight.data[:, :8] = 0
@@ -44,8 +45,7 @@ def test_ablation_is_the_rise_of_the_loss_without_the_head(inspected):
 def test_the_gradient_of_a_gate_is_the_slope_of_the_loss(inspected):
     """For one example, by a small change of the head's output."""
     result = importance.head_importance(inspected, ("gradient",), examples=1)
-    with inspected.held_out_examples() as shard:
-        [batch] = example_batches(inspected, shard, 1)
+    [batch] = held_out_batches(inspected, None, 1)
 
     def scaled(factor):
         def scale(mixed):
@@ -83,3 +83,33 @@ def test_equal_orders_have_a_rank_correlation_of_one():
     one = importance.rank_correlation("gradient", [1.0, 2.0, 4.0, 8.0, 16.0, 3.0], [0.1, 0.2, 0.5, 0.7, 0.9, 0.3])
     assert one.value == pytest.approx(1)
     assert 0.9 < one.low <= one.high <= 1
+
+
+def test_every_kind_has_layers(inspected):
+    result = importance.layer_importance(inspected, examples=8)
+    whole = [row for row in result.layers if not row.part]
+    two_stacks = inspected.spec.model.kind in ("encoder-decoder", "dual-encoder")
+    assert len(whole) >= inspected.spec.model.layers + two_stacks
+    assert len({row.title for row in result.layers}) == len(result.layers)
+    assert all(abs(row.damage) < 100 for row in result.layers)
+
+
+@pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
+def test_a_removed_layer_is_a_model_without_it(inspected):
+    [damage] = [row.damage for row in importance.layer_importance(inspected, examples=8).layers if row.title == "layer 2"]
+    batches = held_out_batches(inspected, None, 8)
+    whole = importance.batch_loss(inspected, inspected.model, batches)
+    with mock.patch.object(inspected.model.blocks[1], "forward", lambda x, *rest, **named: x):
+        without = importance.batch_loss(inspected, inspected.model, batches)
+    assert damage == pytest.approx(without - whole, abs=1e-5)
+
+
+@pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
+def test_replacements_differ_and_unknown_ones_are_refused(inspected):
+    damages = {
+        replacement: importance.layer_importance(inspected, examples=8, replacement=replacement).layers[0].damage
+        for replacement in ("zero", "mean", "resampled")
+    }
+    assert len(set(damages.values())) == 3
+    with refused(GlasshouseError, "magic"):
+        importance.layer_importance(inspected, replacement="magic")

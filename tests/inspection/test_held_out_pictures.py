@@ -6,7 +6,7 @@ from PIL import Image
 
 import glasshouse
 from glasshouse.data.sources.scenes import pictures
-from glasshouse.inspection.picture_descriptions import describe
+from glasshouse.inspection.held_out_pictures import describe
 from glasshouse.specs.errors import DataError, GlasshouseError
 from tests.refusals import refused
 
