@@ -50,6 +50,8 @@ def render(job: JobRequest, settings: ClusterSettings, folder: Path | None = Non
     several_nodes = settings.nodes > 1
     # srun kills its processes at once if it gets SIGTERM itself.
     end = 'scancel --signal=TERM "$SLURM_JOB_ID"' if several_nodes else 'kill -TERM "$!"'
+    first = f"    arguments=({_words(job.first)})"
+    choice = [f"if [ -e {_word(job.work)} ]; then", f"    arguments=({words})", "else", first, "fi"]
     blocks = [
         ["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(job, settings, folder))],
         [*settings.setup, *(f"export {name}={_word(text)}" for name, text in environment.items())],
@@ -58,15 +60,7 @@ def render(job: JobRequest, settings: ClusterSettings, folder: Path | None = Non
             # The processes of several nodes meet on the first node, on which this script runs.
             *(['head="$(hostname)"', "port=$((20000 + SLURM_JOB_ID % 40000))"] if several_nodes else []),
         ],
-        [
-            f"if [ -e {_word(job.work)} ]; then",
-            f"    arguments=({words})",
-            "else",
-            f"    arguments=({_words(job.first)})",
-            "fi",
-        ]
-        if job.first
-        else [],
+        choice if job.first else [],
         [
             f"# {settings.save_seconds} seconds before the time limit Slurm sends USR1 to this script. The command then",
             "# saves and ends, and the job goes back to the queue, to continue exactly where it stopped.",
