@@ -28,7 +28,6 @@ FEWEST = 4
 # overhead. Larger steps were not timed. These are the largest FLOPs of a step, by device.
 LIMITS = {"cpu": 4e7, "cuda": 1.6e10}
 TOO_LARGE = "one after another: several need more memory than the device has"
-CANNOT_BE_REPLICAS = "these runs cannot be replicas: {}; train them one after another (replicas off)"
 
 
 def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
@@ -65,7 +64,7 @@ def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
 
 def _refuse(reason: str, together: bool | None) -> tuple[int, str]:
     if together:
-        raise SpecError(CANNOT_BE_REPLICAS.format(reason))
+        raise SpecError(f"these runs cannot be replicas: {reason}; train them one after another (replicas off)")
     return 1, f"one after another: {reason}"
 
 
