@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.interop import exported_files, onnx_operators
-from glasshouse.models.heads.regressor import RegressorHead
+from glasshouse.models.heads.answers import RegressorHead
 from glasshouse.parts.attention.base import Attention
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, MissingExtra

@@ -1,4 +1,4 @@
-"""The base classes of heads.
+"""The base class of heads.
 
 Axes: B batch, T time, D width, V vocabulary.
 """
@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.models.heads.wide_part import WidePart
@@ -49,27 +48,6 @@ class Head(nn.Module, ABC):
     def future_flops(self, tokens: int) -> int:
         """The same for the tokens after the next, which only training predicts."""
         return 0
-
-
-class AnswerHead(Head):
-    """W dropout(norm(relu(A x + a))) + b, or W dropout(x) + b without a hidden layer."""
-
-    def __init__(self, sizes: Sizes, hidden: int, outputs: int, norm: nn.Module | None = None, bias: bool = True) -> None:
-        super().__init__()
-        self.width, self.hidden_width = sizes.width, hidden
-        self.hidden = nn.Linear(sizes.width, hidden) if hidden else None
-        self.norm = norm
-        self.dropout = nn.Dropout(sizes.dropout)
-        self.answer = nn.Linear(hidden or sizes.width, outputs, bias=bias)
-
-    def answers(self, x: Tensor) -> Tensor:
-        if self.hidden is not None:
-            x = F.relu(self.hidden(x))
-            x = x if self.norm is None else self.norm(x)
-        return self.answer(self.dropout(x))
-
-    def flops(self, tokens: int) -> int:
-        return 2 * (self.width * self.hidden_width + self.answer.weight.numel())
 
 
 def output_weight(sizes: Sizes) -> nn.Parameter | None:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.models.heads.base import AnswerHead
+from glasshouse.models.heads.answers import AnswerHead
 from glasshouse.models.heads.pooling import POOLINGS, pool
 from glasshouse.models.heads.wide_part import WidePart
 from glasshouse.parts.sizes import Sizes
