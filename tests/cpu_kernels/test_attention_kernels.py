@@ -6,6 +6,7 @@ from torch import Tensor
 
 from glasshouse import cpu_kernels
 from glasshouse.parts.attention import dot_product, scaled_dot_product
+from glasshouse.parts.attention.base import AttentionInputs
 from glasshouse.parts.masks import Causal, Everything, Mask, Padding, SameText
 from glasshouse.parts.positions.base import NoPosition, rotate_by
 from glasshouse.parts.positions.rotary import Rotary
@@ -17,8 +18,8 @@ BATCH, HEADS, TOKENS, WIDTH = 5, 3, 37, 36
 def by_short_text_kernel(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, aligned: bool) -> Tensor | None:
     positions = torch.arange(queries.shape[2])
     others = positions if aligned else positions.clone()
-    product = dot_product.DotProduct(queries, keys, values, mask, positions, others, NoPosition(), 0.0)
-    return dot_product.by_short_text_kernel(product)
+    inputs = AttentionInputs(queries, keys, values, mask, positions, others, NoPosition(), 0.0)
+    return dot_product.by_short_text_kernel(inputs)
 
 
 def plain(mask: Mask, tokens: int):

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.parts.attention.base import AttentionInputs
 from glasshouse.parts.attention.dot_product import DotProductAttention
-from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 
 
@@ -29,11 +29,9 @@ class CosineAttention(DotProductAttention):
         super().__init__(width, heads, position, **options)
         self.gain = nn.Parameter(torch.ones(heads))
 
-    def mix(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
-    ) -> Tensor:
+    def mix(self, inputs: AttentionInputs) -> Tensor:
         # `dot_product` divides by sqrt(E), which E g_h makes tau_h. It is fused where nobody watches the weights.
-        units_BHQE = F.normalize(queries, dim=-1) * (self.head_width * self.gain)[:, None, None]
-        units_BHKE = F.normalize(keys, dim=-1)
-        kind = values.dtype
-        return self.dot_product(units_BHQE.to(kind), units_BHKE.to(kind), values, mask, query_positions, key_positions)
+        units_BHQE = F.normalize(inputs.queries, dim=-1) * (self.head_width * self.gain)[:, None, None]
+        units_BHKE = F.normalize(inputs.keys, dim=-1)
+        inputs.queries, inputs.keys = units_BHQE.to(inputs.values.dtype), units_BHKE.to(inputs.values.dtype)
+        return self.dot_product(inputs)

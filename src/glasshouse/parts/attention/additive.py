@@ -9,9 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.attention.base import Attention
-from glasshouse.parts.masks import Mask
+from glasshouse.parts.attention.base import Attention, AttentionInputs
 
 
 class AdditiveAttention(Attention):
@@ -30,11 +28,7 @@ class AdditiveAttention(Attention):
         super().keep_heads(kept, name)
         self.scorer = nn.Parameter(self.scorer.detach()[list(kept)])
 
-    def mix(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
-    ) -> Tensor:
-        pairs_BHQKE = torch.tanh(queries[:, :, :, None] + keys[:, :, None])
-        scores = (pairs_BHQKE @ self.scorer[:, None, :, None])[..., 0]
-        bias = self.position.bias(query_positions, key_positions)
-        allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
-        return self.weighted_values(scores if bias is None else scores + bias, values, allowed)
+    def mix(self, inputs: AttentionInputs) -> Tensor:
+        pairs_BHQKE = torch.tanh(inputs.queries[:, :, :, None] + inputs.keys[:, :, None])
+        scores, bias = (pairs_BHQKE @ self.scorer[:, None, :, None])[..., 0], inputs.bias()
+        return self.weighted_values(scores if bias is None else scores + bias, inputs.values, inputs.allowed())

@@ -5,6 +5,7 @@ Axes: B batch, T time, D width, H heads, G key-value heads, Q queries, K keys, E
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import torch
@@ -35,6 +36,44 @@ class FirstValues:
         if self.values_BGTE is None:
             self.values_BGTE = values_BGTE
         return self.values_BGTE
+
+
+@dataclass
+class AttentionInputs:
+    """Queries (B, H, Q, E), keys and values (B, G, K, E), the positions of both, and what limits and biases their scores.
+
+    If both positions are the same tensor, they count from 0. `dropout` is 0 outside training.
+    """
+
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    mask: Mask
+    query_positions: Tensor
+    key_positions: Tensor
+    position: Position
+    dropout: float
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.queries, self.keys, self.values
+
+    @property
+    def aligned(self) -> bool:
+        """Whether the positions of queries and keys are 0, 1, 2, ..."""
+        return self.query_positions is self.key_positions and self.query_positions.dim() == 1
+
+    @property
+    def biased(self) -> bool:
+        return self.position.mechanism == "bias"
+
+    def bias(self) -> Tensor | None:
+        """The bias of the scores by the positions."""
+        return self.position.bias(self.query_positions, self.key_positions)
+
+    def allowed(self) -> Tensor | None:
+        """The mask as a tensor that broadcasts over the heads."""
+        return scaled_dot_product.allowed_over_heads(self.mask, self.query_positions, self.key_positions)
 
 
 class HeadNorm(nn.Module):
@@ -115,16 +154,8 @@ class Attention(nn.Module, ABC):
         return cls(sizes.width, sizes.heads, position=position, **named)
 
     @abstractmethod
-    def mix(
-        self,
-        queries_BHQE: Tensor,
-        keys_BGKE: Tensor,
-        values_BGKE: Tensor,
-        mask: Mask,
-        query_positions: Tensor,
-        key_positions: Tensor,
-    ) -> Tensor:
-        """Return the mixed values (B, H, Q, E). If both positions are the same tensor, they count from 0."""
+    def mix(self, inputs: AttentionInputs) -> Tensor:
+        """The mixed values (B, H, Q, E)."""
 
     def forward(
         self,
@@ -181,7 +212,9 @@ class Attention(nn.Module, ABC):
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
         queries = self.queries(self.position.rotate(queries, query_positions))
-        return self._joined(self.mix(queries, keys, values, mask, query_positions, key_positions))
+        dropout = self.dropout if self.training else 0.0
+        inputs = AttentionInputs(queries, keys, values, mask, query_positions, key_positions, self.position, dropout)
+        return self._joined(self.mix(inputs))
 
     def _joined(self, mixed_BHQE: Tensor) -> Tensor:
         return self.output(self.mixed(mixed_BHQE).transpose(1, 2).flatten(2))

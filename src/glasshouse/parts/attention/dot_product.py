@@ -13,7 +13,7 @@ from torch import Tensor
 
 from glasshouse import cpu_kernels
 from glasshouse.parts.attention import decoding_kernel, distance_bias_kernel, scaled_dot_product
-from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.base import Attention, AttentionInputs
 from glasshouse.parts.cache import LayerCache
 from glasshouse.parts.masks import Mask, SameText
 from glasshouse.parts.positions.base import Position, rotate_by
@@ -26,57 +26,24 @@ from glasshouse.specs.spec_fields import setting
 SHORT = 64
 
 
-@dataclass
-class DotProduct:
-    """softmax(Q K^T / sqrt(E) + bias) V, to be computed. The bias is that of the positions."""
-
-    queries_BHQE: Tensor
-    keys_BGKE: Tensor
-    values_BGKE: Tensor
-    mask: Mask
-    query_positions: Tensor
-    key_positions: Tensor
-    position: Position
-    dropout: float
-
-    @property
-    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self.queries_BHQE, self.keys_BGKE, self.values_BGKE
-
-    @property
-    def aligned(self) -> bool:
-        """Whether the positions of queries and keys are 0, 1, 2, ..."""
-        return self.query_positions is self.key_positions and self.query_positions.dim() == 1
-
-    @property
-    def biased(self) -> bool:
-        return self.position.mechanism == "bias"
-
-    def bias(self) -> Tensor | None:
-        return self.position.bias(self.query_positions, self.key_positions)
-
-    def allowed(self) -> Tensor | None:
-        return scaled_dot_product.allowed_over_heads(self.mask, self.query_positions, self.key_positions)
-
-
-def by_distance_bias_kernel(product: DotProduct) -> Tensor | None:
+def by_distance_bias_kernel(inputs: AttentionInputs) -> Tensor | None:
     """On CUDA, for long texts: the kernel reads the bias from a table of distances."""
-    (queries, keys, values), mask = product.tensors, product.mask
-    if not (product.biased and product.aligned and distance_bias_kernel.usable(queries, mask, product.dropout)):
+    (queries, keys, values), mask = inputs.tensors, inputs.mask
+    if not (inputs.biased and inputs.aligned and distance_bias_kernel.usable(queries, mask, inputs.dropout)):
         return None
     distances = torch.arange(1 - queries.shape[2], queries.shape[2], device=queries.device)
-    bias_H1D = product.position.distance_bias(distances[None])
+    bias_H1D = inputs.position.distance_bias(distances[None])
     assert bias_H1D is not None
     return distance_bias_kernel.attend(queries, keys, values, bias_H1D[:, 0], mask)
 
 
-def by_short_text_kernel(product: DotProduct) -> Tensor | None:
+def by_short_text_kernel(inputs: AttentionInputs) -> Tensor | None:
     """In training on a CPU, for short texts."""
-    (queries, keys, values), mask = product.tensors, product.mask
+    (queries, keys, values), mask = inputs.tensors, inputs.mask
     batch, heads, tokens, _ = queries.shape
-    causal = mask.lower_triangular and product.aligned
+    causal = mask.lower_triangular and inputs.aligned
     longest = mask.longest or tokens
-    if product.biased or product.dropout or not (causal or isinstance(mask, SameText)) or longest > SHORT:
+    if inputs.biased or inputs.dropout or not (causal or isinstance(mask, SameText)) or longest > SHORT:
         return None
     if not cpu_kernels.usable(queries, keys, values):
         return None
@@ -85,17 +52,17 @@ def by_short_text_kernel(product: DotProduct) -> Tensor | None:
     return cpu_kernels.attention(queries, keys, values, bounds, longest, causal)
 
 
-def by_causal_kernel(product: DotProduct) -> Tensor | None:
+def by_causal_kernel(inputs: AttentionInputs) -> Tensor | None:
     """torch's fused kernel has the lower triangle built in."""
-    if product.biased or not (product.mask.lower_triangular and product.aligned):
+    if inputs.biased or not (inputs.mask.lower_triangular and inputs.aligned):
         return None
-    return scaled_dot_product.fused(*product.tensors, None, None, causal=True, dropout=product.dropout)
+    return scaled_dot_product.fused(*inputs.tensors, None, None, causal=True, dropout=inputs.dropout)
 
 
-def by_masked_kernel(product: DotProduct) -> Tensor:
+def by_masked_kernel(inputs: AttentionInputs) -> Tensor:
     """torch's fused kernel with any mask and bias, as tensors."""
-    allowed, bias = product.allowed(), product.bias()
-    return scaled_dot_product.fused(*product.tensors, allowed, bias, causal=False, dropout=product.dropout)
+    allowed, bias = inputs.allowed(), inputs.bias()
+    return scaled_dot_product.fused(*inputs.tensors, allowed, bias, causal=False, dropout=inputs.dropout)
 
 
 # The result is that of the first path that applies. The others give None; the last one always applies. None of them forms
@@ -129,26 +96,20 @@ class DotProductAttention(Attention):
         super().__init__(width, heads, position, **options)
         self.softcap = attention_softcap
 
-    def mix(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
-    ) -> Tensor:
-        return self.dot_product(queries, keys, values, mask, query_positions, key_positions)
+    def mix(self, inputs: AttentionInputs) -> Tensor:
+        return self.dot_product(inputs)
 
-    def dot_product(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
-    ) -> Tensor:
+    def dot_product(self, inputs: AttentionInputs) -> Tensor:
         """softmax(Q K^T / sqrt(E) + bias) V, by a fast path unless the weights are needed.
 
         With `softcap` = c a score is c tanh(Q K^T / sqrt(E) / c) + bias (Gemma 2, 2024), which no fast path computes.
         """
-        dropout = self.dropout if self.training else 0.0
-        product = DotProduct(queries, keys, values, mask, query_positions, key_positions, self.position, dropout)
         for path in () if self.needs_weights or self.softcap else FAST_PATHS:
-            if (mixed := path(product)) is not None:
+            if (mixed := path(inputs)) is not None:
                 return mixed
-        keys, values = (scaled_dot_product.repeat_for_heads(x, self.heads) for x in (keys, values))
-        scores = scaled_dot_product.scores(queries, keys, product.bias(), self.softcap)
-        return self.weighted_values(scores, values, product.allowed())
+        keys, values = (scaled_dot_product.repeat_for_heads(x, self.heads) for x in (inputs.keys, inputs.values))
+        scores = scaled_dot_product.scores(inputs.queries, keys, inputs.bias(), self.softcap)
+        return self.weighted_values(scores, values, inputs.allowed())
 
     def decode(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, positions: Tensor, cache: LayerCache
@@ -225,8 +186,6 @@ class UnscaledAttention(DotProductAttention):
 
     mixes_by_dot_product = False
 
-    def mix(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
-    ) -> Tensor:
-        scale = math.sqrt(self.head_width)
-        return self.dot_product(queries * scale, keys, values, mask, query_positions, key_positions)
+    def mix(self, inputs: AttentionInputs) -> Tensor:
+        inputs.queries = inputs.queries * math.sqrt(self.head_width)
+        return self.dot_product(inputs)

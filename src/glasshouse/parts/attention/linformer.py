@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.base import Attention, AttentionInputs
 from glasshouse.parts.capabilities import Unsupported
-from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import GlasshouseError
@@ -51,11 +50,10 @@ class LinformerAttention(Attention):
         rank = settings.rank or max(sizes.context // 4, 1)
         return super().build(sizes, replace(settings, rank=rank), position, context=sizes.context, **own)
 
-    def mix(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
-    ) -> Tensor:
+    def mix(self, inputs: AttentionInputs) -> Tensor:
+        queries, keys, values = inputs.tensors
         length = keys.shape[2]
-        allowed = mask.allowed(query_positions, key_positions)
+        allowed = inputs.mask.allowed(inputs.query_positions, inputs.key_positions)
         # A padding mask has one row for all queries, so it can be applied to the keys.
         if allowed is not None and allowed.shape[-2] > 1:
             raise GlasshouseError(
@@ -67,7 +65,7 @@ class LinformerAttention(Attention):
         keys = self.key_mixture[:, :length].to(keys.dtype) @ keys
         values = self.value_mixture[:, :length].to(values.dtype) @ values
         if not self.needs_weights:
-            return scaled_dot_product.fused(queries, keys, values, None, None, False, self.dropout if self.training else 0.0)
+            return scaled_dot_product.fused(queries, keys, values, None, None, False, inputs.dropout)
         return self.weighted_values(scaled_dot_product.scores(queries, keys, None), values, None)
 
     def max_length(self) -> int | None:

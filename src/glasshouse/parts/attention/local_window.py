@@ -12,9 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.parts.attention import scaled_dot_product
+from glasshouse.parts.attention.base import AttentionInputs
 from glasshouse.parts.attention.dot_product import DotProductAttention, DotProductSettings
 from glasshouse.parts.capabilities import Unsupported
-from glasshouse.parts.masks import Mask, Window
+from glasshouse.parts.masks import Window
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
@@ -48,31 +49,29 @@ class LocalAttention(DotProductAttention):
         window = settings.window or max(sizes.context // 4, 1)
         return super().build(sizes, replace(settings, window=window), position, **own)
 
-    def mix(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
-    ) -> Tensor:
-        aligned = query_positions is key_positions and query_positions.dim() == 1
-        if aligned and not self.needs_weights and queries.shape[2] > self.window:
-            return self._mix_chunks(queries, keys, values, mask & Window(self.window))
-        return self.dot_product(queries, keys, values, mask & Window(self.window), query_positions, key_positions)
+    def mix(self, inputs: AttentionInputs) -> Tensor:
+        inputs.mask = inputs.mask & Window(self.window)
+        if inputs.aligned and not self.needs_weights and inputs.queries.shape[2] > self.window:
+            return self._mix_chunks(inputs)
+        return self.dot_product(inputs)
 
-    def _mix_chunks(self, queries_BHTE: Tensor, keys_BHTE: Tensor, values_BHTE: Tensor, mask: Mask) -> Tensor:
-        batch, _, length, _ = queries_BHTE.shape
-        window, lookahead = self.window, 0 if mask.causal else self.window
+    def _mix_chunks(self, inputs: AttentionInputs) -> Tensor:
+        batch, _, length, _ = inputs.queries.shape
+        window, lookahead = self.window, 0 if inputs.mask.causal else self.window
         chunks = -(-length // window)
         padding = chunks * window - length
-        queries = F.pad(queries_BHTE, (0, 0, 0, padding)).unflatten(2, (chunks, window))
+        queries = F.pad(inputs.queries, (0, 0, 0, padding)).unflatten(2, (chunks, window))
         # Chunk c needs the keys from position (c - 1) w to its own end, or to the end of the next chunk if not causal.
         span = 2 * window + lookahead
         keys, values = (
             F.pad(x, (0, 0, window, padding + lookahead)).unfold(2, span, window).transpose(-2, -1)
-            for x in (keys_BHTE, values_BHTE)
+            for x in (inputs.keys, inputs.values)
         )
         chunk_starts = torch.arange(chunks, device=queries.device)[None, :, None] * window
         query_positions = chunk_starts + torch.arange(window, device=queries.device)
         key_positions = chunk_starts - window + torch.arange(span, device=queries.device)
         in_sequence = (key_positions >= 0) & (key_positions < length)
-        allowed = mask.allowed(query_positions, key_positions)
+        allowed = inputs.mask.allowed(query_positions, key_positions)
         assert allowed is not None
         allowed = (allowed & in_sequence[..., None, :])[:, :, None]
         bias = self.position.bias(query_positions, key_positions)
@@ -89,8 +88,7 @@ class LocalAttention(DotProductAttention):
             scores = scaled_dot_product.scores(queries, keys, bias, self.softcap)
             mixed = self.weighted_values(scores, values, allowed)
         else:
-            dropout = self.dropout if self.training else 0.0
-            mixed = scaled_dot_product.fused(queries, keys, values, allowed, bias, causal=False, dropout=dropout)
+            mixed = scaled_dot_product.fused(queries, keys, values, allowed, bias, causal=False, dropout=inputs.dropout)
         mixed = mixed.unflatten(0, (batch, chunks)).transpose(1, 2)
         return mixed.flatten(2, 3)[:, :, :length]
 

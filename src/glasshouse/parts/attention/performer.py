@@ -12,10 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.base import Attention, AttentionInputs
 from glasshouse.parts.capabilities import Unsupported
-from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
@@ -57,20 +55,17 @@ class PerformerAttention(Attention):
     def needs_weights(self) -> bool:
         return self.plain
 
-    def mix(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
-    ) -> Tensor:
+    def mix(self, inputs: AttentionInputs) -> Tensor:
+        queries, keys, values = inputs.tensors
         dtype = values.dtype
         with torch.autocast(queries.device.type, enabled=False):
             queries_BHQF = self._random_features(queries, rescale=True)
             keys_BHKF = self._random_features(keys, rescale=False)
             values = values.to(queries_BHQF.dtype)
-            aligned = query_positions is key_positions and query_positions.dim() == 1
-            if mask.lower_triangular and aligned and not self.plain:
+            if inputs.mask.lower_triangular and inputs.aligned and not self.plain:
                 mixed = _causal_attention(queries_BHQF, keys_BHKF, values)
             else:
-                allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
-                mixed = self._masked_attention(queries_BHQF, keys_BHKF, values, allowed)
+                mixed = self._masked_attention(queries_BHQF, keys_BHKF, values, inputs.allowed())
         return F.dropout(mixed, self.dropout, self.training).to(dtype)
 
     def _random_features(self, x: Tensor, rescale: bool) -> Tensor:
