@@ -31,7 +31,7 @@ from rich.table import Table
 
 from glasshouse import models
 from glasshouse.generation.engine import GenerationEngine
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.interop import gguf_models
 from glasshouse.interop.imported_model import ImportedModel, save_as_run
 from glasshouse.llms import llama_cpp_server

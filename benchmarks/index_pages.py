@@ -22,16 +22,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from glasshouse.api import page_index
+from glasshouse.api.pages_application import create_pages_app
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import duration, size
 from glasshouse.records import metric_log, progress_bar, run_folder
 from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.records.status import Status
-from glasshouse.serving.pages_application import create_pages_app
 from glasshouse.serving.server import background_app
 from glasshouse.specs import recipes
 from glasshouse.specs.spec import Spec
-from glasshouse.studies import page_index
 
 TOKEN = "a-token-of-a-benchmark"
 REPEATS = 5

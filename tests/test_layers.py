@@ -79,6 +79,8 @@ PRINTING = (
     "specs.errors",
     "specs.options",
     "studies.study_options",
+    "scaling.fit_options",
+    "generation.sampling_options",
     "launching",
     "api",
 )

@@ -16,6 +16,8 @@ MISSING = "–"
 MOST_DECIMALS = 6
 # A larger number is written with a power of ten.
 LARGEST_PLAIN = 1e7
+# A larger value is treated like infinity: it means divergence, and arithmetic on it could overflow.
+LARGEST_DRAWABLE = 1e100
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 # Symbols for common invisible characters; every other invisible character is written as its code point.

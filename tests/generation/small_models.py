@@ -2,7 +2,7 @@
 
 from glasshouse import models
 from glasshouse.generation.engine import GenerationEngine
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import Completion, encode_prompt, stream
 from glasshouse.specs.spec import ModelSpec
 

@@ -5,7 +5,7 @@ import torch
 
 from glasshouse.generation.engine import GenerationEngine, Row
 from glasshouse.generation.incremental_decoder import IncrementalDecoder, PrefixCache
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.specs import catalogue
 from tests.generation.small_models import CONTEXT, build_decoder, complete, continue_greedily

@@ -6,7 +6,7 @@ import numpy as np
 
 import glasshouse
 from glasshouse.generation.paraphrase import paraphrase
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.specs.errors import DataError, GlasshouseError
 from tests.refusals import refused
 

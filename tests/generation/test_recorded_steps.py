@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from glasshouse.generation.engine import GenerationEngine, Row
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from tests.generation.small_models import CONTEXT, build_decoder, continue_greedily
 from tests.needs import needs_cuda
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasshouse.data.batches import hash64
-from glasshouse.generation.sampling import Sampling, SamplingRows, distribution, draw, uniform_numbers
+from glasshouse.generation.sampling import SamplingRows, distribution, draw, uniform_numbers
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
-from glasshouse.generation.sampling import Sampling, distribution
+from glasshouse.generation.sampling import distribution
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.speculative_engine import SpeculativeEngine
 from glasshouse.specs.errors import GlasshouseError
 from tests.generation.small_models import CONTEXT, build_decoder, continue_greedily

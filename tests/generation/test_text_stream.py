@@ -4,7 +4,7 @@ import itertools
 
 import torch
 
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import Completion, stream
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from glasshouse.generation import json_schema, regular_language
 from glasshouse.generation.byte_automaton import DEAD, ByteAutomaton
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.token_constraint import ENDED, TokenConstraint
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import glasshouse
+from glasshouse.api import page_index
 from glasshouse.records import containment, metric_log, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import GlasshouseError, RunError
-from glasshouse.studies import page_index, study_folder
+from glasshouse.studies import study_folder
 from glasshouse.training import resume as resuming
 from tests.refusals import refused
 from tests.scaling import small_studies

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import glasshouse
+from glasshouse.api.experiments import draw_few_shot
 from glasshouse.inspection import few_shot
 from glasshouse.inspection.few_shot import TEMPLATE, Template
 from glasshouse.inspection.labelled_texts import LabelledTexts
@@ -81,7 +82,7 @@ def test_a_model_that_knows_the_template_beats_the_most_frequent_class(tmp_path)
     assert result.split == "test"
     again = few_shot.measure(run, SPLITS, shots=(0, 1), draws=2)
     assert result == again
-    few_shot.draw(result, tmp_path / "shots.svg")
+    draw_few_shot(result, tmp_path / "shots.svg")
     assert "most frequent class" in (tmp_path / "shots.svg").read_text()
 
 

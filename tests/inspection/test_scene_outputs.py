@@ -2,7 +2,7 @@
 
 import glasshouse
 from glasshouse.data.sources.scenes.translations import GermanScenes
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.inspection import scene_outputs
 
 

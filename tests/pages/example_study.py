@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from glasshouse.pages import plain_verdict
+from glasshouse.results import plain_verdict
 from glasshouse.results.study import Arm, ArmPair, MultiverseCell, ReplicationOutcome, StudyRegistration, StudyResults
 from glasshouse.verdicts.verdict import Difference, Summary, VerdictRule
 

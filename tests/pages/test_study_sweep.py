@@ -6,6 +6,7 @@ import numpy as np
 
 from glasshouse.pages import study_curves, study_differences, study_page, study_sweep, study_tables
 from glasshouse.pages.chart import Line
+from glasshouse.results import swept_fields
 from glasshouse.results.study import StudyResults
 
 from . import example_study as example
@@ -67,26 +68,26 @@ def with_means(values: dict[str, float], field: str = "training.learning_rate", 
 
 
 def test_a_best_value_at_the_edge_is_warned_of() -> None:
-    (warning,) = study_sweep.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 2.0, "1e-2": 1.0}))
+    (warning,) = swept_fields.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 2.0, "1e-2": 1.0}))
     assert "the best training.learning_rate is 1e-2, the largest that was tried" in warning
-    (warning,) = study_sweep.edge_warnings(with_means({"1e-2": 3.0, "1e-3": 2.0, "1e-4": 1.0}))
+    (warning,) = swept_fields.edge_warnings(with_means({"1e-2": 3.0, "1e-3": 2.0, "1e-4": 1.0}))
     assert "1e-4, the smallest" in warning
-    assert study_sweep.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0})) == []
-    assert len(study_sweep.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0}, higher=True))) == 1
+    assert swept_fields.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0})) == []
+    assert len(swept_fields.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0}, higher=True))) == 1
 
 
 def test_of_two_values_the_best_is_always_at_an_edge() -> None:
     swept = with_means({"1e-3": 2.0, "1e-2": 1.0})
-    (warning,) = study_sweep.edge_warnings(swept)
+    (warning,) = swept_fields.edge_warnings(swept)
     assert "is 1e-2, the largest of the only two that were tried: a larger one may be better still" in warning
-    assert study_sweep.edge_warnings(swept, fewest=3) == []
+    assert swept_fields.edge_warnings(swept, fewest=3) == []
     assert warning[1:] in study_page.render(dataclasses.replace(swept, edges=(warning,)))
 
 
 def test_an_edge_needs_numbers_and_zero_is_none() -> None:
-    assert study_sweep.edge_warnings(with_means({"0": 1.0, "0.1": 2.0, "0.2": 3.0}, "model.dropout")) == []
-    assert study_sweep.edge_warnings(with_means({"0": 1.0, "0.1": 2.0}, "model.dropout")) == []
-    assert study_sweep.edge_warnings(with_means({"rotary": 2.0, "alibi": 1.0, "none": 3.0}, "model.position")) == []
+    assert swept_fields.edge_warnings(with_means({"0": 1.0, "0.1": 2.0, "0.2": 3.0}, "model.dropout")) == []
+    assert swept_fields.edge_warnings(with_means({"0": 1.0, "0.1": 2.0}, "model.dropout")) == []
+    assert swept_fields.edge_warnings(with_means({"rotary": 2.0, "alibi": 1.0, "none": 3.0}, "model.position")) == []
 
 
 def test_arms_are_ordered_by_their_values() -> None:

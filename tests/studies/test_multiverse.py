@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from glasshouse.api import report_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies import arms, multiverse, study_folder, study_results
 from glasshouse.studies.study_options import Question
@@ -104,7 +105,7 @@ def test_every_universe_is_judged_on_every_split(study):
     assert words["reported", "0.5", "test"] == "undecided"
     assert words["tuned", "1", "validation"] == "undecided"
     assert words["tuned", "1", "test"] == "better"
-    page = study_results.write(study) and study.report_file.read_text()
+    page = report_files.write_study(study) and study.report_file.read_text()
     assert "rms: better under 5 of 8 combinations of choices (undecided in 3)" in page
     assert "depends on the learning rate and the split" in page
 
@@ -112,8 +113,8 @@ def test_every_universe_is_judged_on_every_split(study):
 def test_a_universe_without_runs_yet_is_left_out():
     design = make_design(NORMS, multiverse=True, finished=True)
     study = write_study("norms", design, BETTER)
-    (cell,) = study_results.write(study).multiverse
+    (cell,) = report_files.write_study(study).multiverse
     assert cell.main
     assert cell.choices == {"learning rate": "reported", "initialisation": "0.5"}
     empty = study_folder.create(make_design(NORMS, multiverse=True), "empty")
-    assert study_results.write(empty).multiverse == ()
+    assert report_files.write_study(empty).multiverse == ()

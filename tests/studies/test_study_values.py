@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 import glasshouse
+from glasshouse.api import report_files
 from glasshouse.specs.errors import SpecError
-from glasshouse.studies import study_folder, study_registration, study_request, study_results, study_values
+from glasshouse.studies import study_folder, study_registration, study_request, study_values
 from glasshouse.studies.study_options import Question
 from glasshouse.verdicts.verdict import ItemScores, judge, judge_pairs
 from tests.refusals import refused
@@ -27,7 +28,7 @@ def positions() -> study_folder.StudyFolder:
 
 def test_pairs_are_added_to_a_finished_study_and_the_planned_verdicts_stay() -> None:
     study = positions()
-    before = study_results.write(study)
+    before = report_files.write_study(study)
     digest = study_registration.digest(study.design())
     assert before.pairs == ()
     opened = glasshouse.studies.judge_all_pairs("positions")

@@ -12,12 +12,12 @@ from glasshouse.generation.paraphrase import (
     paraphrase,
     write_augmented,
 )
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.inspection import feature_classifiers, labelled_texts
 from glasshouse.inspection import few_shot as few_shot_classification
 from glasshouse.inspection.feature_classifiers import Features
 from glasshouse.inspection.few_shot import FewShot
-from glasshouse.pages import figures
+from glasshouse.pages import figures, line_charts
 from glasshouse.records import progress_bar
 
 
@@ -65,8 +65,15 @@ def few_shot(
         options = (shots, examples, draws, example_template, calibrate, seed, bar)
         result = few_shot_classification.measure(run_of(run, device), splits, *options)
     if output:
-        few_shot_classification.draw(result, Path(output))
+        draw_few_shot(result, Path(output))
     return result
+
+
+def draw_few_shot(result: FewShot, path: Path) -> None:
+    """Draw accuracy over the number of shots. The suffix of the path, .svg or .png, decides the format."""
+    points = {float(accuracy.shots): (accuracy.mean, accuracy.low, accuracy.high) for accuracy in result.by_shots}
+    chart = line_charts.settings_chart({"": points}, "examples in the context", "accuracy")
+    figures.draw({"": line_charts.with_baseline(chart, "most frequent class", result.majority)}, path, 6.4, 4.0)
 
 
 def augment(

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api import page_index
+from glasshouse.api.page_index import PageFolders
 from glasshouse.records import progress_bar
 from glasshouse.serving import check_installed
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.studies import page_index
-from glasshouse.studies.page_index import PageFolders
 
 # A token can be guessed if it is shorter.
 SHORTEST_TOKEN = 16
@@ -50,8 +50,8 @@ def serve_pages(
             f"the token has {len(token)} characters and can be guessed; choose {SHORTEST_TOKEN} or more, or leave it out"
         )
     check_installed("glasshouse pages --live")
+    from glasshouse.api.pages_application import create_pages_app
     from glasshouse.serving import server
-    from glasshouse.serving.pages_application import create_pages_app
 
     def started(address: str) -> None:
         started_at(f"{address}/?token={token}")

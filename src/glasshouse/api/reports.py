@@ -3,21 +3,21 @@
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api import report_files
 from glasshouse.api.opened_run import run_of
-from glasshouse.inspection import run_report
 from glasshouse.records import atomic_files
 from glasshouse.runs import baseline_comparison, model_card
-from glasshouse.studies import study_folder, study_results
+from glasshouse.studies import study_folder
 
 
 def report(name: str | PathLike[str], device: str = "auto") -> Path:
     """Write the report of a run or a study again, and return its path."""
     if study := study_folder.find_unambiguous(name):
-        study_results.write(study)
+        report_files.write_study(study)
         return study.report_file
     run = run_of(name, device)
     baseline_comparison.ensure(run)
-    return run_report.write(run)
+    return report_files.write_run(run)
 
 
 def card(run: str | PathLike[str], output: str | PathLike[str] | None = None) -> str:

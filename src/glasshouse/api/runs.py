@@ -10,6 +10,7 @@ from glasshouse.api.opened_run import run_of
 from glasshouse.api.run import Run
 from glasshouse.data import text_files
 from glasshouse.data.read_limits import ReadLimits
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
@@ -20,6 +21,7 @@ from glasshouse.runs.run import Translation
 from glasshouse.runs.suggestions import commands
 from glasshouse.runs.text_predictions import TextFile
 from glasshouse.specs.errors import DataError, GlasshouseError
+from glasshouse.specs.options import takes
 
 
 def open_run(name: str | PathLike[str], device: str = "auto", dtype: str = "float32") -> Run:
@@ -72,13 +74,13 @@ def metrics_of(run: str | PathLike[str], metric: str | None = None) -> Metrics:
     return entailment_metric.METRICS if metric else run_of(run, "cpu").task.metrics
 
 
+@takes(Sampling)
 def sample(
     run: str | PathLike[str], prompt: str | Sequence[str] = "", count: int = 1, device: str = "auto", **how: Any
 ) -> list[Completion]:
     """Continue one or more prompts, `count` times each.
 
-    `how` can contain tokens, temperature, top_k, top_p, min_p, repetition_penalty, stop, seed, and regex or json_schema,
-    which the continuation must match.
+    `how` can also contain `tokens`, `stop`, `draft`, and `regex` or `json_schema`, which the continuation must match.
     """
     return run_of(run, device).sample(prompt, count, **how)
 

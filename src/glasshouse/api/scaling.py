@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from glasshouse.api.opened_run import run_of
 from glasshouse.launching.cluster_settings import Slurm
@@ -25,11 +26,13 @@ from glasshouse.scaling import (
 )
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.compute_optimal import OptimumCheck
+from glasshouse.scaling.fit_options import FitOptions
 from glasshouse.scaling.recipe_transfer import RecipeTransfer
 from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAMETER, SizeGrid
 from glasshouse.scaling.scale_study import ScaleStudy
-from glasshouse.scaling.scaling_fit import RESAMPLES, LawPrediction, ScalingFit, fit_laws, parse_budgets
+from glasshouse.scaling.scaling_fit import LawPrediction, ScalingFit, fit_laws, parse_budgets
 from glasshouse.specs.errors import DataError, GlasshouseError
+from glasshouse.specs.options import takes
 from glasshouse.studies import places
 
 
@@ -68,33 +71,18 @@ def run(study: str | PathLike[str], device: str = "auto", on: Slurm | None = Non
     return scale_training.train(found, place) or found
 
 
-def fit(
-    source: str | PathLike[str],
-    parameters: str = "parameters",
-    tokens: str = "tokens",
-    loss: str = "loss",
-    flops: str | None = None,
-    curve: str | None = None,
-    budgets: str | Sequence[float] | None = None,
-    different_tokens: float | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> ScalingFit:
-    """Fit scaling laws to a scaling study, or to a CSV file: one row for each run, or for each point of a training curve.
-
-    Of a CSV file `parameters`, `tokens`, `loss` and `flops` name columns; "tokens_millions*1e6" multiplies one. Without
-    `flops`, compute is 6 N D. Rows with the same value of the column `curve` are one training curve, and `budgets`, such as
-    "8e10,1.6e11", says at which FLOPs to compare the curves. `different_tokens` is the number of tokens in the data, if they
-    were repeated.
-    """
-    chosen = parse_budgets(budgets) if isinstance(budgets, str) else budgets
+@takes(FitOptions)
+def fit(source: str | PathLike[str], seed: int = 0, **options: Any) -> ScalingFit:
+    """Fit scaling laws to a scaling study, or to a CSV file: one row for each run, or for each point of a training curve."""
+    asked = FitOptions(**options)
+    budgets = None if asked.budgets is None else parse_budgets(asked.budgets)
     with progress_bar.bar("fitting scaling laws") as show:
         if not scale_study.is_study_name(source):
-            table = measurements.read_csv(Path(source), parameters, tokens, loss, flops, curve)
-            return fit_laws(table, chosen, different_tokens, resamples, seed, show)
+            table = measurements.read_csv(Path(source), asked.parameters, asked.tokens, asked.loss, asked.flops, asked.curve)
+            return fit_laws(table, budgets, asked.data, asked.resamples, seed, show)
         study = scale_study.find(source)
-        different_tokens = different_tokens or scale_study.different_tokens(study)
-        found = fit_laws(scale_study.measured(study), chosen, different_tokens, resamples, seed, show)
+        data = asked.data or scale_study.different_tokens(study)
+        found = fit_laws(scale_study.measured(study), budgets, data, asked.resamples, seed, show)
         return replace(found, notes=(*scale_study.notes(study), *found.notes))
 
 
@@ -141,19 +129,8 @@ def check(
     return compute_optimal.check_size(fit, compute_optimal.TrainedSize(parameters, tokens))
 
 
-def transfer(
-    a: str | PathLike[str],
-    b: str | PathLike[str],
-    parameters: str = "parameters",
-    tokens: str = "tokens",
-    loss: str = "loss",
-    flops: str | None = None,
-    curve: str | None = None,
-    budgets: str | Sequence[float] | None = None,
-    different_tokens: float | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> RecipeTransfer:
+@takes(FitOptions)
+def transfer(a: str | PathLike[str], b: str | PathLike[str], seed: int = 0, **options: Any) -> RecipeTransfer:
     """How many times the compute of recipe B recipe A needs for the same loss, with 95 % intervals, and whether that grows.
 
     `a` and `b` are scaling studies, or CSV files. The options are those of `fit`, and hold for both. Studies with
@@ -163,9 +140,8 @@ def transfer(
     if names[0] == names[1]:
         names = [str(source) for source in (a, b)]
     notes = recipe_transfer.check_sources(a, b)
-    options = (parameters, tokens, loss, flops, curve, budgets, different_tokens, resamples)
     # The resamples of the two fits must be independent.
-    fit_a, fit_b = fit(a, *options, seed=2 * seed), fit(b, *options, seed=2 * seed + 1)
+    fit_a, fit_b = fit(a, 2 * seed, **options), fit(b, 2 * seed + 1, **options)
     found = recipe_transfer.compare(fit_a, fit_b, *names)
     return replace(found, notes=(*notes, *found.notes))
 

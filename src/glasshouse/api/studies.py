@@ -4,8 +4,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
+from glasshouse.api import claim_record, report_files
 from glasshouse.api.study import Study
-from glasshouse.claims import record as claim_record
 from glasshouse.claims import trials
 from glasshouse.claims.claim import GROUPS
 from glasshouse.launching.cluster_settings import Slurm
@@ -15,7 +15,7 @@ from glasshouse.records import atomic_files
 from glasshouse.results.claim import Case
 from glasshouse.specs.options import takes
 from glasshouse.specs.options import words as words_of
-from glasshouse.studies import places, study_folder, study_request, study_results, study_runner
+from glasshouse.studies import places, study_folder, study_request, study_runner
 from glasshouse.studies.study_options import NOT_OF_SWEEPS, StudyOptions
 
 
@@ -52,7 +52,7 @@ def _run_study(
 ) -> Study | Submission:
     options = StudyOptions(**given)
     place = places.place_of(on, [kind, *words, *words_of(options)], device)
-    study = study_runner.run_study(kind, words, options, place, shortens_interval=True)
+    study = study_runner.run_study(kind, words, options, place, report_files.write_study, shortens_interval=True)
     return study if isinstance(study, Submission) else Study(study)
 
 
@@ -68,7 +68,7 @@ def judge_all_pairs(name: str | PathLike[str]) -> Study:
     """
     study = study_folder.find(name)
     study_request.add_pairs(study)
-    study_results.write(study)
+    report_files.write_study(study)
     return Study(study)
 
 
@@ -104,7 +104,7 @@ def try_claim(
     """
     options = (seeds, quick, replicate, device, first_seed)
     place = places.place_of(on, ["claim", *trials.words_of(name, *options[:3], first_seed)], device)
-    return trials.try_claim(name, *options, register_only, place)
+    return trials.try_claim(name, *options, register_only, place, report_files.write_study)
 
 
 def claims_report(output: str | PathLike[str] = "claims.html", record: str | PathLike[str] | None = None) -> Path:

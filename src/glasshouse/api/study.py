@@ -5,6 +5,7 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api import report_files
 from glasshouse.api.run import Run
 from glasshouse.pages import study_tables
 from glasshouse.results.study import StudyResults
@@ -67,7 +68,7 @@ class Study:
     def extend(self, seeds: str | int | Sequence[int], device: str = "auto") -> "Study":
         """Train more seeds, say `study.extend(16)` to have 16, and judge again. Returns the study."""
         study_request.add_seeds(self.folder, arms.parse_seeds(seeds))
-        study_runner.continue_study(self.folder, Local(device))
+        study_runner.continue_study(self.folder, Local(device), report_files.write_study)
         return self
 
     def replicate(
@@ -75,7 +76,7 @@ class Study:
     ) -> "Study":
         """Ask the question of the study again, with seeds that it has not used. Returns the replication."""
         options = StudyOptions(replicate=str(self.folder.path), seeds=seeds, name=name)
-        replication = study_runner.run_study(self.design.question.kind, (), options, Local(device))
+        replication = study_runner.run_study(self.design.question.kind, (), options, Local(device), report_files.write_study)
         assert isinstance(replication, StudyFolder)
         return Study(replication)
 

@@ -2,8 +2,8 @@
 
 import time
 
+from glasshouse.api import report_files
 from glasshouse.formatting import duration
-from glasshouse.inspection import run_report
 from glasshouse.records import progress_bar
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs import baseline_comparison
@@ -17,7 +17,7 @@ def train_folder(run: RunFolder, device: str) -> RunFolder:
     has_trained = loop.train(run, device)
     trained = Run(run, device)
     baseline_comparison.ensure(trained)
-    run_report.write(trained)
+    report_files.write_run(trained)
     if has_trained:
         outcome = run.facts()["outcome"]
         parts = f"training time {duration(outcome['seconds'])}, final evaluation {duration(outcome['evaluation_seconds'])}"

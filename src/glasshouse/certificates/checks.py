@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from glasshouse.data.batches import hash_of_integers
 from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.interop import round_trips
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.records import checkpoint

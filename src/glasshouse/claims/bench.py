@@ -24,6 +24,7 @@ from glasshouse.studies import study_results, study_runner, study_values
 from glasshouse.studies.run_queue import Local, Place
 from glasshouse.studies.study_folder import StudyFolder
 from glasshouse.studies.study_options import StudyOptions
+from glasshouse.studies.study_runner import Report
 
 
 class Submitted(Exception):
@@ -67,6 +68,7 @@ class Bench:
     quick: bool = False
     device: str = "auto"
     place: Place | None = None  # where the runs are trained; None: here
+    report: Report = lambda study: None  # writes the report of a study
 
     def study(self, name: str, **filled: str) -> StudyResults:
         """Run or continue a planned study in the trial's folder. `filled` gives the words in braces of its plan."""
@@ -83,7 +85,8 @@ class Bench:
             name=name,
         )
         words = self.words(name, **filled)
-        study = study_runner.run_study("compare", words, options, self.place or Local(self.device), self.folder, self.quick)
+        place = self.place or Local(self.device)
+        study = study_runner.run_study("compare", words, options, place, self.report, self.folder, self.quick)
         if isinstance(study, Submission):
             raise Submitted(study)
         return study_results.collect(study)

@@ -25,6 +25,7 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, Interrupted, RunError, SpecError
 from glasshouse.studies import arms, study_folder
 from glasshouse.studies.run_queue import Place
+from glasshouse.studies.study_runner import Report
 from glasshouse.training import devices
 
 REGISTRATION, VALUES, QUICK = "registration.json", "values.json", "quick"
@@ -50,12 +51,13 @@ def try_claim(
     first_seed: int | None = None,
     register_only: bool = False,
     place: Place | None = None,
+    report: Report = lambda study: None,
 ) -> Case | Submission:
     """Run or continue a trial of a claim. A changed plan, other seeds or `replicate` begin a new trial beside the others.
 
     Returns the claim with its trials, or the jobs that measure it, if a `place` is given that submits them.
 
-    `register_only` writes the registration and runs nothing.
+    `register_only` writes the registration and runs nothing. `report` writes the report of each study.
     """
     claim = find_claim(name)()
     looks = None if seeds is None else parse_looks(seeds)
@@ -74,7 +76,7 @@ def try_claim(
     command = shlex.join(["glasshouse", "claim", *words])
     with lock.hold(folder, "wait for it or stop it"), _interruption_names_the_claim(command):
         try:
-            _run(claim, plan, folder, device, place)
+            _run(claim, plan, folder, device, place, report)
         except Submitted as handed_over:
             return handed_over.submission
     return make_case(name, type(claim), read_trials(name), quick=_read_trial(folder) if quick else None)
@@ -132,13 +134,13 @@ def _plan_trial(
     return plan, folder
 
 
-def _run(claim: Claim, plan: Registration, folder: Path, device: str, place: Place | None) -> None:
+def _run(claim: Claim, plan: Registration, folder: Path, device: str, place: Place | None, report: Report) -> None:
     """Measure and judge at each planned look until the trial is decided, then write the values."""
     if (folder / VALUES).exists():
         return
     plans = {study.name: study for study in claim.studies}
     for look in plan.looks:
-        bench = Bench(folder, plans, plan.first_seed, look, plan.quick, device, place)
+        bench = Bench(folder, plans, plan.first_seed, look, plan.quick, device, place, report)
         measurements = claim.measure(bench)
         if unknown := set(measurements.series) - set(plan.quantities):
             raise RunError(f"the claim measured {', '.join(sorted(unknown))}, which it did not register")

@@ -9,8 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from glasshouse.cli.arguments import Device, DType, Run
-from glasshouse.cli.options import at_most
+from glasshouse.cli.options import at_most, has_options
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.specs.errors import Interrupted
+from glasshouse.specs.options import given
 
 EXAMPLES = (
     'Examples: glasshouse sample demo-lm --prompt "The state of" · '
@@ -22,23 +24,12 @@ EXAMPLES = (
 )
 
 
+@has_options(Sampling, leave_out=("presence_penalty", "frequency_penalty"), temperature=0.8)
 def sample(
     run: Run,
+    sampling: Sampling,
     prompt: Annotated[str, typer.Option(help="The text to continue; default: the start of a new document.")] = "",
     tokens: Annotated[int, typer.Option(callback=at_most(10**6), help="The largest number of tokens to generate.")] = 100,
-    temperature: Annotated[float, typer.Option(help="The sampling temperature; 0 is greedy decoding.")] = 0.8,
-    top_k: Annotated[
-        int, typer.Option(callback=at_most(10**7), help="Sample from the K most likely tokens; 0 turns this off.")
-    ] = 0,
-    top_p: Annotated[
-        float, typer.Option(help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
-    ] = 1.0,
-    min_p: Annotated[
-        float, typer.Option(help="Exclude tokens below P times the largest probability; 0 turns this off.")
-    ] = 0.0,
-    repetition_penalty: Annotated[
-        float, typer.Option(help="Above 1, tokens that occurred before become less likely.")
-    ] = 1.0,
     stop: Annotated[list[str] | None, typer.Option(help="Stop before this text; can be repeated.")] = None,
     regex: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="The whole continuation matches this regular expression.")
@@ -52,9 +43,6 @@ def sample(
     ] = None,
     ahead: Annotated[int, typer.Option(min=1, callback=at_most(1000), help="How many tokens the draft is ahead.")] = 4,
     count: Annotated[int, typer.Option(min=1, callback=at_most(4096), help="The number of continuations.")] = 1,
-    seed: Annotated[
-        int, typer.Option(callback=at_most(2**63 - 1), help="The random seed; the same seed gives the same text.")
-    ] = 0,
     raw: Annotated[
         bool, typer.Option("--raw", help="Leave control characters as they are where the output is no terminal.")
     ] = False,
@@ -76,12 +64,7 @@ def sample(
         json_schema=json_schema,
         draft=None if draft is None else glasshouse.open_run(draft, device, dtype),
         ahead=ahead,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        repetition_penalty=repetition_penalty,
-        seed=seed,
+        **given(sampling),
     )
     if count > 1:
         made = _all_pieces(pieces, count * tokens)

@@ -8,6 +8,8 @@ import typer
 from glasshouse.cli.arguments import Device, On, Overwrite
 from glasshouse.cli.options import at_most, cluster, has_options
 from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.scaling.fit_options import FitOptions
+from glasshouse.specs.options import given
 
 if TYPE_CHECKING:
     from glasshouse.results.scaling import PageText
@@ -47,27 +49,6 @@ Source = Annotated[
         metavar="STUDY|CSV",
         help="A scaling study, or a CSV file: a row for each run, or for each point of a training curve.",
     ),
-]
-Parameters = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the number of parameters.")]
-Tokens = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the number of training tokens.")]
-Loss = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the loss.")]
-Flops = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="The column of the compute in FLOPs; default: 6 N D. NAME*1e12 multiplies."),
-]
-Curve = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Rows with the same value in this column are one training curve.")
-]
-Budgets = Annotated[
-    str | None,
-    typer.Option(metavar="C,C,...", help="FLOPs at which runs are compared; default: where several runs have the same."),
-]
-Data = Annotated[
-    float | None,
-    typer.Option(callback=at_most(10**30), metavar="TOKENS", help="How many tokens the data have, if they are repeated."),
-]
-Resamples = Annotated[
-    int, typer.Option(min=20, callback=at_most(10**6), help="The number of resamples behind the intervals.")
 ]
 Figures = Annotated[
     Path | None,
@@ -184,16 +165,10 @@ def run(
 
 
 @app.command(epilog=FIT_EXAMPLES)
+@has_options(FitOptions)
 def fit(
     source: Source,
-    parameters: Parameters = "parameters",
-    tokens: Tokens = "tokens",
-    loss: Loss = "loss",
-    flops: Flops = None,
-    curve: Curve = None,
-    budgets: Budgets = None,
-    data: Data = None,
-    resamples: Resamples = 1000,
+    options: FitOptions,
     output: Output = None,
     overwrite: Overwrite = False,
     figures: Figures = None,
@@ -202,31 +177,27 @@ def fit(
 
     Each comes with 95 % intervals, and with what the data are too thin for.
     """
-    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, overwrite, figures)
+    _report(source, options, output, overwrite, figures)
 
 
 @app.command(epilog=PREDICT_EXAMPLES)
+@has_options(FitOptions)
 def predict(
     source: Source,
     budget: Annotated[float, typer.Option(callback=at_most(10**40), metavar="FLOPS", help="The compute that there is.")],
-    parameters: Parameters = "parameters",
-    tokens: Tokens = "tokens",
-    loss: Loss = "loss",
-    flops: Flops = None,
-    curve: Curve = None,
-    budgets: Budgets = None,
-    data: Data = None,
-    resamples: Resamples = 1000,
+    options: FitOptions,
     output: Output = None,
     overwrite: Overwrite = False,
     figures: Figures = None,
 ) -> None:
     """Say what to train for a budget, by every law that the measurements allow, and how far that is beyond them."""
-    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, overwrite, figures, budget)
+    _report(source, options, output, overwrite, figures, budget)
 
 
 @app.command(epilog=CHECK_EXAMPLES)
+@has_options(FitOptions)
 def check(
+    options: FitOptions,
     run: Annotated[str | None, typer.Argument(metavar="RUN", help="A run; or give --size and --trained-on.")] = None,
     against: Annotated[
         Path | None,
@@ -244,14 +215,6 @@ def check(
         Literal["all", "without-embeddings", "without-embeddings-with-head"] | None,
         typer.Option(help="Which parameters of the run count; default: as in the study, or all."),
     ] = None,
-    parameters: Parameters = "parameters",
-    tokens: Tokens = "tokens",
-    loss: Loss = "loss",
-    flops: Flops = None,
-    curve: Curve = None,
-    budgets: Budgets = None,
-    data: Data = None,
-    resamples: Resamples = 1000,
 ) -> None:
     """Say whether a run is compute-optimal: its size against the best one for its compute, and what the difference costs."""
     import glasshouse
@@ -262,7 +225,7 @@ def check(
         if run is None:
             raise glasshouse.GlasshouseError("name a run, or give --size, --trained-on and --against")
         against = Path(scaling.study_of(run))
-    found = scaling.fit(against, parameters, tokens, loss, flops, curve, budgets, data, resamples)
+    found = scaling.fit(against, **given(options))
     for checked in scaling.check(found, run, size, trained_on, count):
         console.print(f"{checked.verdict}\n", markup=False)
     for note in found.notes:
@@ -270,17 +233,11 @@ def check(
 
 
 @app.command(epilog=TRANSFER_EXAMPLES)
+@has_options(FitOptions)
 def transfer(
     a: Annotated[Path, typer.Argument(metavar="STUDY_A", help="The scaling study of recipe A, or a CSV file as for `fit`.")],
     b: Annotated[Path, typer.Argument(metavar="STUDY_B", help="The same of recipe B.")],
-    parameters: Parameters = "parameters",
-    tokens: Tokens = "tokens",
-    loss: Loss = "loss",
-    flops: Flops = None,
-    curve: Curve = None,
-    budgets: Budgets = None,
-    data: Data = None,
-    resamples: Resamples = 1000,
+    options: FitOptions,
     output: Output = None,
     overwrite: Overwrite = False,
     figures: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A folder for the figures as SVG.")] = None,
@@ -294,7 +251,7 @@ def transfer(
 
     if output is not None:
         runs.check_output(output, overwrite)
-    found = scaling.transfer(a, b, parameters, tokens, loss, flops, curve, budgets, data, resamples)
+    found = scaling.transfer(a, b, **given(options))
     content = scaling.transfer_content(found)
     _show(content)
     if figures is not None:
@@ -306,14 +263,7 @@ def transfer(
 
 def _report(
     source: Path,
-    parameters: str,
-    tokens: str,
-    loss: str,
-    flops: str | None,
-    curve: str | None,
-    budgets: str | None,
-    data: float | None,
-    resamples: int,
+    options: FitOptions,
     output: Path | None,
     overwrite: bool,
     figures: Path | None,
@@ -323,10 +273,10 @@ def _report(
 
     if output is not None:
         runs.check_output(output, overwrite)
-    found = scaling.fit(source, parameters, tokens, loss, flops, curve, budgets, data, resamples)
+    found = scaling.fit(source, **given(options))
     countings = scaling.countings(source)
     tables = [] if countings is None else [countings]
-    content = scaling.content(found, source.name, budget, data, tables, scaling.forecast(source))
+    content = scaling.content(found, source.name, budget, options.data, tables, scaling.forecast(source))
     _show(content)
     if figures is not None:
         scaling.write_figures(found, content, figures)

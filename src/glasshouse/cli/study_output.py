@@ -6,7 +6,8 @@ from glasshouse import Study
 from glasshouse.cli.job_output import print_submission
 from glasshouse.cli.tables import console, show
 from glasshouse.launching.submission import Submission
-from glasshouse.pages import study_checks, study_tables, study_text
+from glasshouse.pages import study_checks, study_tables
+from glasshouse.results import study_text
 from glasshouse.results.study import StudyResults
 
 

@@ -20,7 +20,8 @@ from torch import Tensor
 
 from glasshouse.generation.incremental_decoder import IncrementalDecoder, PrefixCache
 from glasshouse.generation.recorded_steps import Launch
-from glasshouse.generation.sampling import Sampling, SamplingRows, draw, within_vocabulary
+from glasshouse.generation.sampling import SamplingRows, draw, within_vocabulary
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.specs.errors import GlasshouseError
 

@@ -20,7 +20,8 @@ from glasshouse.data import text_files
 from glasshouse.data.batches import hash64
 from glasshouse.data.tables import reading
 from glasshouse.data.user_files.rows import UserRows
-from glasshouse.generation.sampling import Sampling, distribution, draw
+from glasshouse.generation.sampling import distribution, draw
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.records import atomic_files
 from glasshouse.specs.errors import DataError, GlasshouseError

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.generation import sampling_kernel
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.parts.cache import Cache, Memory

@@ -6,44 +6,11 @@ Axes: B batch, V vocabulary.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from glasshouse.specs.errors import GlasshouseError
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """The options of sampling. They apply in the order of the fields. Temperature 0 is greedy decoding.
-
-    The repetition penalty applies to the tokens of the prompt and the text so far, the other penalties to generated tokens.
-    """
-
-    repetition_penalty: float = 1.0
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    min_p: float = 0.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, value, valid, rule in (
-            ("temperature", self.temperature, 0 <= self.temperature < float("inf"), "0 (greedy) or more"),
-            ("top_k", self.top_k, self.top_k >= 0, "0 (off) or more"),
-            ("top_p", self.top_p, 0 < self.top_p <= 1, "a value above 0 and at most 1"),
-            ("min_p", self.min_p, 0 <= self.min_p <= 1, "a value between 0 and 1"),
-            ("repetition_penalty", self.repetition_penalty, 0 < self.repetition_penalty < float("inf"), "a value above 0"),
-            ("presence_penalty", self.presence_penalty, abs(self.presence_penalty) <= 2, "a value between -2 and 2"),
-            ("frequency_penalty", self.frequency_penalty, abs(self.frequency_penalty) <= 2, "a value between -2 and 2"),
-            ("seed", self.seed, 0 <= self.seed < 2**63, "0 or more, below 2^63"),
-        ):
-            if not valid:
-                raise GlasshouseError(f"is out of range; choose {rule}", name, value)
-
+from glasshouse.generation.sampling_options import Sampling
 
 # Up to so many candidates are sampled from apart. Larger k are rare, and their speed was not measured.
 MOST_CANDIDATES = 256

@@ -12,7 +12,8 @@ Axes: B batch, V vocabulary.
 import torch
 from torch import Tensor
 
-from glasshouse.generation.sampling import LEAST_TEMPERATURE, Sampling, SamplingRows, draw
+from glasshouse.generation.sampling import LEAST_TEMPERATURE, SamplingRows, draw
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.parts.triton_installed import TRITON_INSTALLED
 
 WARPS = 8

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from glasshouse.generation.engine import Row, SampledToken, report_tokens
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
-from glasshouse.generation.sampling import Sampling, SamplingRows, draw, uniform_numbers, within_vocabulary
+from glasshouse.generation.sampling import SamplingRows, draw, uniform_numbers, within_vocabulary
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.specs.errors import GlasshouseError
 
 # Random numbers for drafting, for keeping, and for what replaces a token are independent of each other.

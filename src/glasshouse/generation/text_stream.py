@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.speculative_engine import SpeculativeEngine
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.tokenizers import Tokenizer

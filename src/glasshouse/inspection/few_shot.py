@@ -8,14 +8,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from glasshouse.inspection.labelled_texts import LabelledTexts
-from glasshouse.pages import figures, line_charts
 from glasshouse.records.progress_bar import part
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
@@ -133,13 +131,6 @@ def measure(
     majority = max(Counter(queries.labels).values()) / len(queries)
     by_shots = tuple(_summarise(count, accuracies[count], prompts[count]) for count in accuracies)
     return FewShot(labels, len(queries), split, majority, calibrate, by_shots)
-
-
-def draw(result: FewShot, path: str | Path) -> None:
-    """Draw accuracy over the number of shots. The suffix of the path, .svg or .png, decides the format."""
-    points = {float(accuracy.shots): (accuracy.mean, accuracy.low, accuracy.high) for accuracy in result.by_shots}
-    chart = line_charts.settings_chart({"": points}, "examples in the context", "accuracy")
-    figures.draw({"": line_charts.with_baseline(chart, "most frequent class", result.majority)}, path, 6.4, 4.0)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The report of a run: collects its content from the run folder and the model, and writes `report.html`."""
+"""The content of the report of a run, collected from the run folder and the model."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,19 +10,12 @@ from typing import Any
 from glasshouse.baselines.baseline_results import BaselineResults
 from glasshouse.formatting import count, duration, flops, number, size
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import (
-    confusion,
-    held_out_scores,
-    linked_page,
-    translation_samples,
-    word_attribution,
-)
+from glasshouse.inspection import confusion, held_out_scores, translation_samples, word_attribution
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.inspection.held_out_texts import Section
 from glasshouse.inspection.text_input import TextInput, token_texts
 from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, LOSS, MAJORITY, PERPLEXITY, Metric, perplexity
 from glasshouse.models import parameter_counts
-from glasshouse.pages import report_page
 from glasshouse.records import metric_log
 from glasshouse.records.checkpoint import steps as checkpoint_steps
 from glasshouse.records.status import Status
@@ -61,12 +54,6 @@ SECTIONS: dict[str, Callable[[Run], Section]] = {
     "translations": lambda run: translation_samples.collect(run, MAP_TOKENS),
     **{name: partial(held_out_scores.collect, section=name) for name in held_out_scores.SECTIONS},
 }
-
-
-def write(run: Run) -> Path:
-    """Write the report into the run folder."""
-    linked_page.write(run.folder.report_file, report_page.render(collect(run)))
-    return run.folder.report_file
 
 
 def collect(run: Run) -> Report:

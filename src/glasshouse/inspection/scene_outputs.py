@@ -18,7 +18,7 @@ import torch
 
 from glasshouse.data.sources.scenes import entailment, parser
 from glasshouse.generation.engine import GenerationEngine
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.records.progress_bar import part
 from glasshouse.runs.run import Run
 from glasshouse.tasks.base import Progress, no_progress

@@ -23,7 +23,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from glasshouse.generation.sampling import Sampling, distribution, draw
+from glasshouse.generation.sampling import distribution, draw
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.llms.answer_journal import AnswerJournal
 from glasshouse.llms.next_token_api import MOST_BIAS, Answer, NextTokenAPI
 from glasshouse.specs.errors import GlasshouseError

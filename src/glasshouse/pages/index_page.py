@@ -10,10 +10,11 @@ from typing import Any
 from glasshouse import formatting
 from glasshouse.metrics.metric import BITS_PER_BYTE, LOSS, PERPLEXITY, WORD_PERPLEXITY
 from glasshouse.metrics.regression import MAE, RMSE
-from glasshouse.pages import study_text, svg_chart, template
+from glasshouse.pages import svg_chart, template
 from glasshouse.pages.page_links import GENERATOR
-from glasshouse.pages.study_text import SYMBOLS
+from glasshouse.results import study_text
 from glasshouse.results.index import IndexContent, Points, RunRow
+from glasshouse.results.study_text import SYMBOLS
 
 STYLES = ("page.css", "study.css", "index.css")
 SCRIPTS = ("page.js", "charts.js", "index.js")

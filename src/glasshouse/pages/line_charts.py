@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from glasshouse import formatting
+from glasshouse.formatting import LARGEST_DRAWABLE
 from glasshouse.pages import chart
 from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, MarkGroup, Text
 from glasshouse.pages.colours import FIGURE_TONES, tones
@@ -15,8 +16,6 @@ from glasshouse.results.report import Curve
 
 # A curve with more points is thinned, and one with more is drawn without dots.
 MOST_POINTS, MOST_MARKED_POINTS = 1000, 40
-# A larger value is treated like infinity: it means divergence, and arithmetic on it could overflow.
-LARGEST_DRAWABLE = 1e100
 # Values that span a larger ratio are shown on a logarithmic axis: of curves, and of means over settings.
 LOG_RATIO, SETTINGS_LOG_RATIO = 20, 4
 SHAPES = ("dot", "square", "diamond", "down", "up", "ring")

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number, p_value
-from glasshouse.pages import study_text
+from glasshouse.results import study_text
 from glasshouse.results.study import MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.verdicts.verdict import Difference
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.pages import chart, study_text
+from glasshouse.pages import chart
 from glasshouse.pages.chart import Axis, Chart, Dots, Line, MarkGroup
 from glasshouse.pages.line_charts import sorted_points, thin
 from glasshouse.pages.study_differences import Style, limit_without_outliers, styles
+from glasshouse.results import study_text
 from glasshouse.results.report import Curve
 from glasshouse.results.study import Arm, StudyResults
 

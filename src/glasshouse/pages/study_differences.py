@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 
 from glasshouse import formatting
-from glasshouse.pages import chart, study_text
+from glasshouse.formatting import LARGEST_DRAWABLE
+from glasshouse.pages import chart
 from glasshouse.pages.chart import DASHES, Axis, Band, Chart, Dots, Interval, Line, MarkGroup, Text
 from glasshouse.pages.colours import TONES, tones
-from glasshouse.pages.line_charts import LARGEST_DRAWABLE
+from glasshouse.results import study_text
 from glasshouse.results.study import Arm, StudyResults
 from glasshouse.verdicts.verdict import BETTER, WORSE
 

@@ -19,10 +19,10 @@ from glasshouse.pages import (
     study_differences,
     study_sweep,
     study_tables,
-    study_text,
     svg_chart,
     template,
 )
+from glasshouse.results import study_text
 from glasshouse.results.study import Arm, StudyResults
 from glasshouse.verdicts.verdict import NO_DIFFERENCE, UNDECIDED
 

@@ -1,29 +1,19 @@
 """The results of a sweep: a line chart of the metric over one numeric field, or a shaded grid over two fields."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.pages import chart, study_tables, study_text
+from glasshouse.formatting import LARGEST_DRAWABLE
+from glasshouse.pages import chart, study_tables
 from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, MarkGroup, Text
-from glasshouse.pages.line_charts import LARGEST_DRAWABLE
+from glasshouse.results import swept_fields
 from glasshouse.results.study import Arm, StudyResults
+from glasshouse.results.swept_fields import Field
 
-# A line chart needs at least this many values of its field.
-FEWEST_VALUES = 3
 SHADES = 5
-
-
-@dataclass(frozen=True)
-class Field:
-    """A swept field with its values as the user wrote them; numeric values are sorted, others have `numbers=None`."""
-
-    name: str
-    values: tuple[str, ...]
-    numbers: tuple[float, ...] | None
 
 
 @dataclass(frozen=True)
@@ -57,63 +47,19 @@ class Sweep:
 
 def sweep(comparison: StudyResults) -> Sweep | None:
     """The charts of a sweep: a grid for two fields, otherwise a line for each numeric field. None if neither is possible."""
-    swept = fields(comparison)
-    numeric = [field for field in swept if field.numbers and len(field.values) >= FEWEST_VALUES]
+    swept = swept_fields.fields(comparison)
+    numeric = [field for field in swept if field.numbers and len(field.values) >= swept_fields.FEWEST_VALUES]
     grid = _grid(comparison, *swept) if len(swept) == 2 else None
     if grid is None and not numeric:
         return None
     lines = [] if grid else [(field.name, line_chart(comparison, field)) for field in numeric]
-    best = best_arm(comparison)
+    best = swept_fields.best_arm(comparison)
     several_fields = len(swept) > 1
     if best is None or best.summary is None:
         return Sweep(lines, grid, "", several_fields)
     row = study_tables.rows(comparison)[comparison.arms.index(best)]
     text = f"{best.name}: {row.cells['mean'].full}"
     return Sweep(lines, grid, text, several_fields)
-
-
-def fields(comparison: StudyResults) -> list[Field]:
-    """The fields that have at least two different values among the arms."""
-    return [_field(name, values) for name, values in study_text.varied_fields(comparison).items() if len(values) > 1]
-
-
-def in_order_of_values(arms: Sequence[Arm]) -> list[Arm]:
-    """The arms by their values of the swept fields: numbers by size, other values in the order of first use."""
-    swept: dict[str, list[str]] = {}
-    for arm in arms:
-        for name, value in arm.changes.items():
-            swept.setdefault(name, [])
-            swept[name] += [] if value in swept[name] else [value]
-    places = {name: {value: place for place, value in enumerate(_field(name, swept[name]).values)} for name in swept}
-    return sorted(arms, key=lambda arm: [places[name].get(arm.changes.get(name, ""), -1) for name in places])
-
-
-def edge_warnings(comparison: StudyResults, fewest: int = 2) -> list[str]:
-    """A sentence for each numeric field of at least `fewest` values whose best value is the smallest or the largest.
-
-    Of two values the best is always one of these, and the sentence says so. A smallest value of 0 is no edge: it usually
-    turns the field off, and nothing lies below.
-    """
-    best, warnings = best_arm(comparison), []
-    for field in fields(comparison) if best else []:
-        value = best.changes.get(field.name, "") if best else ""
-        if field.numbers is None or len(field.values) < fewest or value not in field.values[:: len(field.values) - 1]:
-            continue
-        tried = "of the only two that were tried" if len(field.values) == 2 else "that was tried"
-        largest = value == field.values[-1]
-        if largest or _number(value) != 0:
-            warnings.append(
-                f"the best {field.name} is {value}, the {'largest' if largest else 'smallest'} {tried}: a "
-                f"{'larger' if largest else 'smaller'} one may be better still, so sweep further in that direction"
-            )
-    return warnings
-
-
-def best_arm(comparison: StudyResults) -> Arm | None:
-    """The arm with the best mean among those with the fewest diverged seeds."""
-    candidates = [arm for arm in comparison.arms if arm.summary and math.isfinite(arm.summary.mean)]
-    sign = -1 if comparison.higher_is_better else 1
-    return min(candidates, key=lambda arm: (len(arm.diverged), sign * arm.summary.mean), default=None)  # type: ignore[union-attr]
 
 
 def log_spaced(numbers: tuple[float, ...]) -> bool:
@@ -131,7 +77,7 @@ def line_chart(comparison: StudyResults, field: Field) -> Chart:
     means of arms and the line joins the best mean at each value.
     """
     assert field.numbers is not None
-    only_field = len(fields(comparison)) == 1
+    only_field = len(swept_fields.fields(comparison)) == 1
     columns = [_column(comparison, field.name, value, only_field) for value in field.values]
     values = chart.finite(np.array([*column.dots, *column.estimate]) for column in columns)
     if not len(values):
@@ -156,9 +102,9 @@ def line_chart(comparison: StudyResults, field: Field) -> Chart:
     series = [
         MarkGroup([Dots(*zip(*dots, strict=True), size=4.4, opacity=0.4), *bars, Line(*zip(*means, strict=True), width=2)])
     ]
-    best = best_arm(comparison)
+    best = swept_fields.best_arm(comparison)
     if best and best.summary and field.name in best.changes:
-        value = _number(best.changes[field.name])
+        value = swept_fields.as_number(best.changes[field.name])
         series.append(MarkGroup([Dots([value], [best.summary.mean], size=16, shape="ring")], tone="ink", about="best"))
     title = f"{comparison.metric} against {field.name}"
     return Chart(title, x_axis, {"linear": y_axis}, series, texts, field.name, height=290, above=14)
@@ -200,7 +146,7 @@ def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
         return None
     texts = dict(zip((arm.name for arm in comparison.arms), study_tables.rows(comparison), strict=True))
     means = [arm.summary.mean for arm in comparison.arms if arm.summary and math.isfinite(arm.summary.mean)]
-    best = best_arm(comparison)
+    best = swept_fields.best_arm(comparison)
 
     def cell(arm: Arm | None) -> GridCell:
         if arm is None:
@@ -228,23 +174,6 @@ def _shade(mean: float, means: list[float], higher_is_better: bool) -> int:
     distances = np.abs(np.array(sorted(means)) - best)
     largest = min(distances.max(), 3 * np.median(distances) or distances.max())
     return SHADES if largest == 0 else round(SHADES * (1 - min(1.0, abs(mean - best) / largest)))
-
-
-def _field(name: str, values: list[str]) -> Field:
-    numbers = [_number(value) for value in values]
-    if any(math.isnan(number) for number in numbers) or len(set(numbers)) < len(numbers):
-        return Field(name, tuple(values), None)
-    order = sorted(range(len(values)), key=numbers.__getitem__)
-    return Field(name, tuple(values[index] for index in order), tuple(numbers[index] for index in order))
-
-
-def _number(value: str) -> float:
-    """The value as a number; NaN if it is not one."""
-    try:
-        number = float(value)
-    except ValueError:
-        return math.nan
-    return number if abs(number) <= LARGEST_DRAWABLE else math.nan
 
 
 def _field_axis(numbers: tuple[float, ...]) -> Axis:

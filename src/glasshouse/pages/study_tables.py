@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glasshouse import formatting
-from glasshouse.pages import latex_text, study_text
+from glasshouse.pages import latex_text
+from glasshouse.results import study_text
 from glasshouse.results.study import Arm, StudyResults
 from glasshouse.verdicts.verdict import Difference, Summary
 

@@ -22,7 +22,7 @@ from glasshouse.data import document_columns, prepared_data, shards
 from glasshouse.data.documents import Source
 from glasshouse.generation import json_schema as json_schemas
 from glasshouse.generation import regular_language, text_stream
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import Completion, TextPiece
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.models.base import Model, TextModel

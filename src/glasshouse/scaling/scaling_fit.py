@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from glasshouse.scaling import isoflop_law, parametric_law
+from glasshouse.scaling.fit_options import RESAMPLES
 from glasshouse.scaling.isoflop_law import IsoFLOPFit, PowerLaw
 from glasshouse.scaling.measurements import LEAST_FLOPS, MOST_FLOPS, FewSizes, MeasuredLosses
 from glasshouse.scaling.parametric_law import PARAMETRIC, REPEATED, ParametricFit
@@ -17,7 +18,6 @@ from glasshouse.scaling.regression import Array, LawEstimate, estimate
 from glasshouse.specs.errors import DataError
 
 ISOFLOP, ENVELOPE = "IsoFLOP", "envelope"
-RESAMPLES = 1000
 # An interval of the exponent that is wider than this says little. A floor below this share of the lowest loss is none.
 WIDE, NO_FLOOR = 0.5, 0.01
 # If C / (N D) varies by a larger ratio between measurements, one factor for all is rough.

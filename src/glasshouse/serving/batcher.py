@@ -15,7 +15,7 @@ import torch
 
 from glasshouse.generation.engine import GenerationEngine, Row, SampledToken, prompt_scores
 from glasshouse.generation.incremental_decoder import PrefixCache
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import StreamDecoder
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.runs.run import Run

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.llms.language_model import Message, render_chat
 from glasshouse.runs.run import Run

@@ -4,9 +4,11 @@ Options are the fields of a frozen dataclass. `option` declares one of them.
 """
 
 import inspect
+import math
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from glasshouse.specs.errors import GlasshouseError, plain
@@ -16,12 +18,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Option:
-    """One option. `low` and `high` are the limits of a number, both allowed; `metavar` is the form of its value."""
+    """One option. `metavar` is the form of its value, and `environment` a variable that may hold it.
+
+    `low` and `high` are the limits of a number, both allowed; `above` is a lower limit that is not.
+    """
 
     text: str
     metavar: str = ""
     low: float | None = None
     high: float | None = None
+    above: float | None = None
+    environment: str | None = None
     name: str = ""
     default: Any = None
     hint: Any = str
@@ -33,18 +40,33 @@ class Option:
         return next(kind for kind in kinds if kind is not type(None))
 
 
-def option(default: Any, text: str, metavar: str = "", low: float | None = None, high: float | None = None) -> Any:
-    """A field of a dataclass that is an option. `text` says what it does."""
-    return field(default=default, metadata={"option": Option(text, metavar, low, high)})
+def option(
+    default: Any,
+    text: str,
+    metavar: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    environment: str | None = None,
+) -> Any:
+    """A field of a dataclass that is an option. `text` is its help."""
+    return field(default=default, metadata={"option": Option(text, metavar, low, high, above, environment)})
 
 
-def options_of(kind: type) -> Iterator[Option]:
+@cache
+def options_of(kind: type) -> tuple[Option, ...]:
     """The options that a dataclass declares."""
     hints = get_type_hints(kind)
-    for each in fields(kind):
-        if declared := each.metadata.get("option"):
-            default = None if each.default is MISSING else each.default
-            yield replace(declared, name=each.name, default=default, hint=hints[each.name])
+    return tuple(
+        replace(
+            each.metadata["option"],
+            name=each.name,
+            default=None if each.default is MISSING else each.default,
+            hint=hints[each.name],
+        )
+        for each in fields(kind)
+        if "option" in each.metadata
+    )
 
 
 def check(options: object, error: type[GlasshouseError] = GlasshouseError) -> None:
@@ -53,10 +75,13 @@ def check(options: object, error: type[GlasshouseError] = GlasshouseError) -> No
         value = getattr(options, each.name)
         if value is None or not isinstance(value, int | float) or isinstance(value, bool):
             continue
-        if (each.low is not None and value < each.low) or (each.high is not None and value > each.high):
-            at_least = f"at least {each.low:g}" if each.low is not None else ""
-            at_most = f"at most {each.high:g}" if each.high is not None else ""
-            raise error(f"must be {' and '.join(filter(None, (at_least, at_most)))}", each.name, value)
+        low, high, above = each.low, each.high, each.above
+        # Comparisons with NaN are false.
+        fits = (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
+        if not fits or value == math.inf:
+            limits = {"above": above, "at least": low, "at most": high}
+            texts = [f"{words} {limit:g}" for words, limit in limits.items() if limit is not None]
+            raise error(f"must be {' and '.join(texts) or 'finite'}", each.name, value)
 
 
 def given(options: object) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from glasshouse.pages import study_text
 from glasshouse.records import containment, kept_json, kept_schema, lock
 from glasshouse.records.kept_schema import Seed, Size, Text
 from glasshouse.records.run_entries import DAMAGED, RunEntry, RunEntryReader, is_run
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
 from glasshouse.studies.study_folder import CLAIMS, FILE, MOST_ARMS, MOST_SEEDS, InformingEntries
+from glasshouse.verdicts.verdict import WORDS
 
 _ENDED = (Status.DONE, Status.FAILED)
 
@@ -163,7 +163,7 @@ def _verdicts(path: Path) -> _Verdicts:
     cautions = dict.fromkeys([*(arm.get("caution", "") for arm in found), *content.get("edges", ())])
     return _Verdicts(
         next((arm.get("plain") or arm["difference"]["sentence"] for arm in found), ""),
-        tuple(word for arm in found if (word := arm["difference"]["word"]) in study_text.SYMBOLS),
+        tuple(word for arm in found if (word := arm["difference"]["word"]) in WORDS),
         tuple(filter(None, cautions)),
         tuple(arm.get("name", "") for arm in content["arms"]),
     )

@@ -11,9 +11,8 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from glasshouse.inspection import linked_page
-from glasshouse.pages import plain_verdict, study_page, study_sweep, study_tables, study_text
-from glasshouse.records import atomic_files, containment, kept_json, metric_log
+from glasshouse.records import containment, kept_json, metric_log
+from glasshouse.results import plain_verdict, study_text, swept_fields
 from glasshouse.results.study import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
@@ -66,8 +65,8 @@ def collect(study: StudyFolder) -> StudyResults:
         first=arms[0].name,
     )
     # Two values of a comparison are the question; those of a sweep are to find the best one.
-    fewest = 2 if design.question.kind == "sweep" else study_sweep.FEWEST_VALUES
-    return replace(results, edges=tuple(study_sweep.edge_warnings(results, fewest)))
+    fewest = 2 if design.question.kind == "sweep" else swept_fields.FEWEST_VALUES
+    return replace(results, edges=tuple(swept_fields.edge_warnings(results, fewest)))
 
 
 def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
@@ -167,29 +166,6 @@ def _why_not_judged(arm: Arm) -> str:
     return f"{arm.name}: too few pairs of seeds to judge by ({len(arm.values)} of {len(arm.seeds)} done{diverged})"
 
 
-def write(study: StudyFolder) -> StudyResults:
-    """Write the report, the tables and `comparison.json` of a study, and return its results."""
-    results = collect(study)
-    linked_page.write(study.report_file, study_page.render(results, _run_pages(study)))
-    atomic_files.write_text(study.path / "table.md", study_tables.markdown(results))
-    atomic_files.write_text(study.path / "table.tex", study_tables.latex(results))
-    atomic_files.write_text(study.path / "comparison.json", to_json(results))
-    return results
-
-
-def _run_pages(study: StudyFolder) -> dict[str, dict[int, tuple[str, str]]]:
-    """Arm -> seed -> path and address of the run. The reports of runs are linked back to the study."""
-    design, pages = study.design(), dict[str, dict[int, tuple[str, str]]]()
-    for arm in design.arms:
-        runs = {seed: study.run(arm, seed) for seed in design.seeds}
-        paths = {seed: run.path.relative_to(study.path).as_posix() for seed, run in runs.items() if run.path.is_dir()}
-        pages[arm.name] = {seed: (path, linked_page.run_address(study.path, path)) for seed, path in paths.items()}
-        for run in runs.values():
-            if run.report_file.is_file():
-                linked_page.add_study_link(run.report_file, study.path)
-    return pages
-
-
 def to_json(results: StudyResults) -> str:
     """The results as JSON; numbers that are not finite become null."""
     return json.dumps(kept_json.without_nan(asdict(results)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -286,7 +262,7 @@ def _mean(numbers: Sequence[float]) -> float:
 
 def _in_display_order(arms: list[Arm], design: Design) -> list[Arm]:
     """A comparison keeps the order of the command. A sweep shows its arms by the values swept."""
-    return study_sweep.in_order_of_values(arms) if design.question.kind == "sweep" else arms
+    return swept_fields.in_order_of_values(arms) if design.question.kind == "sweep" else arms
 
 
 def _machines(study: StudyFolder, design: Design) -> list[dict[str, str]]:

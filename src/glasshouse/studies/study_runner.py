@@ -1,6 +1,6 @@
-"""The runner of a study, from its question to its verdicts: create or continue it, tune, train, judge, write the report."""
+"""The runner of a study, from its question to its verdicts: create or continue it, tune, train, judge, report."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from glasshouse.studies import (
     study_planning,
     study_registration,
     study_replication,
-    study_results,
     study_values,
     tuning,
 )
@@ -32,6 +31,8 @@ from glasshouse.training import devices
 
 REPLICAS = ("auto", "off")
 DEFAULT_SEEDS = 8
+# Writes the report of a study.
+Report = Callable[[StudyFolder], object]
 
 
 def run_study(
@@ -39,14 +40,15 @@ def run_study(
     words: Sequence[str],
     options: StudyOptions,
     place: Place,
+    report: Report,
     root: Path | None = None,
     quick: bool = False,
     shortens_interval: bool = False,
 ) -> StudyFolder | Submission:
     """Run a study to its verdicts, or continue the study that has the same question. Returns it, or the jobs that run it.
 
-    Its folder is in `root`, by default the studies folder. With `shortens_interval`, a new study is evaluated often enough
-    for a curve, unless its words set `evaluation.every`.
+    `report` writes the report of a judged study. Its folder is in `root`, by default the studies folder. With
+    `shortens_interval`, a new study is evaluated often enough for a curve, unless its words set `evaluation.every`.
     """
     question = options.question(kind, tuple(words), quick)
     if options.replicas not in REPLICAS and not formatting.read_count(options.replicas):
@@ -59,7 +61,7 @@ def run_study(
     else:
         request = _request(question, options, study_folder.root() if root is None else root, shortens_interval)
     study = open_or_create(request, place)
-    return study if isinstance(study, Submission) else continue_study(study, place)
+    return study if isinstance(study, Submission) else continue_study(study, place, report)
 
 
 def _request(question: Question, options: StudyOptions, root: Path, shortens_interval: bool) -> StudyRequest:
@@ -118,21 +120,21 @@ def _replication(asked: Question, options: StudyOptions, name_of_original: str) 
     )
 
 
-def continue_study(study: StudyFolder, place: Place) -> StudyFolder | Submission:
+def continue_study(study: StudyFolder, place: Place, report: Report) -> StudyFolder | Submission:
     """Train the runs that are left, judge the study and write its report. Returns the study, or the jobs that run it."""
     devices.pick(place.device)
     run_folder.root()  # a file in its place is refused before the runs are trained, and not when the page is linked
     with study.locked():
         try:
-            if submitted := _train(study, place):
+            if submitted := _train(study, place, report):
                 return submitted
         except Interrupted as stop:
             raise Interrupted(stop.signal, stop.reached, f"glasshouse resume {study.path}") from None
-    study_results.write(study)
+    report(study)
     return study
 
 
-def _train(study: StudyFolder, place: Place) -> Submission | None:
+def _train(study: StudyFolder, place: Place, report: Report) -> Submission | None:
     """Take every step that needs runs or their weights."""
     design = study.design()
     study_registration.check(study, design)
@@ -150,8 +152,8 @@ def _train(study: StudyFolder, place: Place) -> Submission | None:
     if design.question.items:
         study_items.score_runs(study, design, place.device)
     if design.multiverse:
-        study_results.write(study)
-        return _run_multiverse(study, design, place)
+        report(study)
+        return _run_multiverse(study, design, place, report)
     return None
 
 
@@ -212,7 +214,7 @@ def _add_power_plan(study: StudyFolder) -> None:
     study.write(replace(design, power=note))
 
 
-def _run_multiverse(study: StudyFolder, design: Design, place: Place) -> Submission | None:
+def _run_multiverse(study: StudyFolder, design: Design, place: Place, report: Report) -> Submission | None:
     """Run the studies of the other universes, and score the items of every split if items are a sample."""
     variants = study_replication.variants_of(study)
     splits = study_values.held_out_splits(study, design)
@@ -232,7 +234,7 @@ def _run_multiverse(study: StudyFolder, design: Design, place: Place) -> Submiss
             )
             folder = open_or_create(request, place)
             if isinstance(folder, StudyFolder):
-                folder = continue_study(folder, place)
+                folder = continue_study(folder, place, report)
         if isinstance(folder, Submission):
             return folder
         for split in splits if design.question.items else ():

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 
 from glasshouse.generation import text_stream
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import Completion
 from glasshouse.models.base import Model
 from glasshouse.records import sample_log

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from glasshouse.generation.paraphrase import paraphrase
-from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.sampling_options import Sampling
 from glasshouse.inspection import feature_classifiers
 from glasshouse.inspection.labelled_texts import LabelledTexts
 from glasshouse.runs.run import Run

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import glasshouse
-from glasshouse.claims import record
+from glasshouse.api import claim_record as record
 from glasshouse.claims.claim import GROUPS
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError

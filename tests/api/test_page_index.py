@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from urllib.parse import urldefrag
 
+from glasshouse.api import page_index
 from glasshouse.pages import page_links
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import page_index
 from tests.records.example_folders import REPORT, make_run, make_study
 from tests.refusals import refused
 

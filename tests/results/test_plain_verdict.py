@@ -8,7 +8,7 @@ import pytest
 from glasshouse.metrics.metric import ACCURACY, EXAMPLES, LOSS, PERPLEXITY, Metrics
 from glasshouse.metrics.regression import RMSE
 from glasshouse.metrics.translation import BLEU
-from glasshouse.pages import plain_verdict
+from glasshouse.results import plain_verdict
 from glasshouse.verdicts.verdict import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, VerdictRule, judge
 
 TOKENS = Metrics([LOSS, PERPLEXITY])

@@ -2,11 +2,10 @@
 
 import dataclasses
 
-from glasshouse.pages import study_text
 from glasshouse.pages.study_page import render
-
-from . import example_study as example
-from .html_outline import Outline
+from glasshouse.results import study_text
+from tests.pages import example_study as example
+from tests.pages.html_outline import Outline
 
 
 def test_recipes_as_arms_are_described() -> None:

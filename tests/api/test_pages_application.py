@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.api import page_index
 from glasshouse.records import metric_log, sample_log, stop_request
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.sample_log import KeptSample
 from glasshouse.records.status import Status
-from glasshouse.studies import page_index
 from tests import needs
 from tests.records.example_folders import REPORT, make_run, make_study
 
 needs.package("uvicorn")
 needs.package("fastapi")
-from glasshouse.serving.pages_application import create_pages_app
+from glasshouse.api.pages_application import create_pages_app
 from glasshouse.serving.server import background_app
 
 TOKEN = "0123456789abcdef"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from glasshouse.inspection import linked_page
+from glasshouse.api import linked_page
 from glasshouse.pages import page_links
 from glasshouse.results.index import PageLink
 from tests.records.example_folders import REPORT

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from glasshouse.inspection.linked_page import INDEX, REPORT, index_link, is_index, link, run_address, study_link
+from glasshouse.api.linked_page import INDEX, REPORT, index_link, is_index, link, run_address, study_link
 from glasshouse.pages import index_page, page_links
 from glasshouse.records import atomic_files, containment, progress_bar, run_entries, run_folder
 from glasshouse.records.run_entries import RunEntry, RunEntryReader

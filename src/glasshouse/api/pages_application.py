@@ -13,6 +13,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from glasshouse.api import page_index
+from glasshouse.api.page_index import REPORT, Entries, PageFolders
 from glasshouse.pages import index_page, live_page, page_links
 from glasshouse.records import plain_files
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
@@ -20,8 +22,7 @@ from glasshouse.results.index import LiveRun, PageLink
 from glasshouse.serving import live_run, run_commands
 from glasshouse.serving.guards import PageGuard
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.studies import page_index, study_folder
-from glasshouse.studies.page_index import REPORT, Entries, PageFolders
+from glasshouse.studies import study_folder
 from glasshouse.studies.study_entries import StudyEntry
 from glasshouse.version import __version__
 
