@@ -58,6 +58,7 @@ CROSS_CUTTING = {
     "test_notebook.py",
     "test_tree.py",
     "test_weight.py",
+    "test_where_to_change.py",
 }
 
 

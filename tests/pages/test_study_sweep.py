@@ -92,15 +92,15 @@ def test_an_edge_needs_numbers_and_zero_is_none() -> None:
 
 def test_arms_are_ordered_by_their_values() -> None:
     arms = with_means({"1e-2": 1.0, "2e-4": 3.0, "1e-3": 2.0}).arms
-    assert [arm.name for arm in study_sweep.in_order_of_values(arms)] == ["2e-4", "1e-3", "1e-2"]
+    assert [arm.name for arm in swept_fields.in_order_of_values(arms)] == ["2e-4", "1e-3", "1e-2"]
     names = with_means({"rotary": 1.0, "alibi": 3.0, "none": 2.0}, "model.position").arms
-    assert [arm.name for arm in study_sweep.in_order_of_values(names)] == ["rotary", "alibi", "none"]
+    assert [arm.name for arm in swept_fields.in_order_of_values(names)] == ["rotary", "alibi", "none"]
 
 
 def test_a_sweep_lists_its_first_arm_by_its_value_everywhere() -> None:
     means = {"1e-2": 1.0, "1e-4": 3.0, "1e-3": 2.0}
     arms = [example.arm(value, {"training.learning_rate": value}, mean, seeds=4) for value, mean in means.items()]
-    in_order = tuple(study_sweep.in_order_of_values(example.with_differences(arms)))
+    in_order = tuple(swept_fields.in_order_of_values(example.with_differences(arms)))
     study = dataclasses.replace(example.study(), first="1e-2", arms=in_order)
     assert study.first_arm.name == "1e-2"
     assert [row.label for row in study_tables.rows(study)] == ["1e-4", "1e-3", "1e-2 (first arm)"]

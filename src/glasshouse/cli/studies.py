@@ -58,7 +58,7 @@ def _list_studies() -> None:
     from glasshouse.api import scaling, studies
     from glasshouse.cli.study_output import summary
     from glasshouse.cli.tables import console, show
-    from glasshouse.pages import study_text
+    from glasshouse.results import study_text
     from glasshouse.specs.errors import GlasshouseError
 
     saved, scale_studies = glasshouse.list_studies(), scaling.list_studies()
