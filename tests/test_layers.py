@@ -1,10 +1,12 @@
 """The layers: a package imports only from packages below it, and no modules import each other in a circle."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
 import glasshouse
+from glasshouse.specs import errors
 from tests.layers import LAYERS
 
 ROOT = Path(glasshouse.__file__).parent
@@ -95,3 +97,42 @@ def test_commands_call_the_public_interface_alone():
         if not name.startswith(allowed)
     ]
     assert not others, "commands that reach past `import glasshouse`"
+
+
+# Methods that take a text apart.
+APART = {"split", "rsplit", "partition", "rpartition", "startswith", "endswith", "removeprefix", "removesuffix", "replace"}
+PROSE = {"note", "message", "remedy", "warning"}
+
+
+def test_no_module_takes_its_own_messages_apart():
+    """An error is a value with fields, and a note has a kind: no text of ours is read by the program again."""
+    found = []
+    for path in MODULES:
+        tree = ast.parse(path.read_text())
+        ours = {
+            handler.name
+            for handler in ast.walk(tree)
+            if isinstance(handler, ast.ExceptHandler) and handler.name and handler.type and _catches_ours(handler.type)
+        }
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            of_pattern = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
+            taken = node.args if of_pattern else [node.func.value] if node.func.attr in APART else []
+            texts = {ast.unparse(part).rpartition(".")[2] for part in taken}
+            if texts & (PROSE | {f"str({name})" for name in ours}):
+                found.append(f"{name_of(path)}, line {node.lineno}: {ast.unparse(node)}")
+    assert not found
+
+
+def _catches_ours(caught: ast.expr) -> bool:
+    """Whether an `except` names one of our errors."""
+    names = {node.id for node in ast.walk(caught) if isinstance(node, ast.Name)}
+    return any(
+        issubclass(kind, glasshouse.GlasshouseError) for kind in map(vars(errors).get, names) if isinstance(kind, type)
+    )
+
+
+def test_verdicts_are_judged_in_one_place():
+    places = [name_of(path) for path in MODULES if re.search(r"^def judge\(", path.read_text(), re.MULTILINE)]
+    assert places == ["glasshouse.verdicts.verdict"]

@@ -1,4 +1,4 @@
-"""The table "Where do I change ...?" of the architecture page is true: each change is made in a copy, in the files of its row."""
+"""The table "Where do I change ...?" of docs/architecture.md is true: each change is made in a copy, in files of its row."""
 
 import os
 import re
@@ -13,16 +13,16 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 TINY = (
-    "data.vocabulary=300 data.context=16 model.width=16 model.layers=1 model.heads=2 model.feed_forward=32 training.steps=2 "
-    "training.batch=4 training.threads=1 training.precision=fp32 evaluation.tokens=128 evaluation.sample_tokens=2"
-).split()
+    *("data.vocabulary=300", "data.context=16", "model.width=16", "model.layers=1", "model.heads=2"),
+    *("model.feed_forward=32", "training.steps=2", "training.batch=4", "training.threads=1", "training.precision=fp32"),
+)
 
 
 @dataclass(frozen=True)
 class Change:
-    """`row` is the first cell of the row, `edits` are file -> (old, new) texts, and `proof` is a program that sees the change.
+    """`row` is the first cell of the row, `edits` are file -> (old, new) texts, and `proof` is a program that sees it.
 
-    In the proof, `TINY` are the words for a very small run.
+    In the proof, `TINY` are the words for a very small run. `new` are the texts of new files.
     """
 
     row: str
@@ -88,12 +88,78 @@ CHANGES = {
         assert run.evaluate()["validation"]["errors"] >= 0
         """,
     ),
+    "architecture": Change(
+        "an architecture to import from Hugging Face",
+        {
+            "src/glasshouse/parts/attention/dot_product.py": (
+                (
+                    "    attention_softcap: float = setting(",
+                    '    own_bias: bool = setting(False, "queries, keys and values have a bias even if nothing else has")\n'
+                    "    attention_softcap: float = setting(",
+                ),
+                (
+                    "attention_softcap: float = 0.0, **options",
+                    "attention_softcap: float = 0.0, own_bias: bool = False, **options",
+                ),
+                (
+                    "        self.softcap = attention_softcap\n",
+                    "        self.softcap = attention_softcap\n"
+                    "        if own_bias:\n"
+                    "            self.projection = Linear(width, sum(self.projection_sizes), bias=True)\n",
+                ),
+                ("from glasshouse.parts.cache ", "from glasshouse.parts.linear import Linear\nfrom glasshouse.parts.cache "),
+            ),
+            "src/glasshouse/interop/architectures/registry.py": (
+                (
+                    "from glasshouse.models.part_factory",
+                    "from glasshouse.interop.architectures.qwen2 import QWEN2\nfrom glasshouse.models.part_factory",
+                ),
+                ("    LLAMA,\n    BERT", "    LLAMA,\n    QWEN2,\n    BERT"),
+            ),
+        },
+        """
+        import torch, transformers
+        torch.manual_seed(0)
+        sizes = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
+        config = transformers.Qwen2Config(**sizes, num_attention_heads=4, num_key_value_heads=2)
+        theirs = transformers.Qwen2ForCausalLM(config).eval()
+        with torch.no_grad():
+            for parameter in theirs.parameters():
+                parameter.add_(0.2 * torch.randn(parameter.shape))
+        theirs.save_pretrained("qwen")
+        run, tokens = glasshouse.import_model("qwen"), torch.randint(3, 50, (2, 12))
+        with torch.inference_mode():
+            torch.testing.assert_close(run.model(tokens), theirs(tokens).logits, atol=1e-4, rtol=0)
+        run.export("huggingface", "again")
+        again = transformers.Qwen2ForCausalLM.from_pretrained("again").eval()
+        with torch.inference_mode():
+            torch.testing.assert_close(again(tokens).logits, theirs(tokens).logits, atol=1e-4, rtol=0)
+        """,
+        new={
+            "src/glasshouse/interop/architectures/qwen2.py": (
+                '"""Qwen2: Llama with a bias on queries, keys and values alone."""\n\n'
+                "from dataclasses import replace\n\n"
+                "from glasshouse.interop.architectures.config_fields import ConfigConstraint\n"
+                "from glasshouse.interop.architectures.llama import LLAMA\n\n"
+                "QWEN2 = replace(\n"
+                "    LLAMA,\n"
+                '    names=("Qwen2ForCausalLM",),\n'
+                '    model_type="qwen2",\n'
+                '    config_fields=tuple(each for each in LLAMA.config_fields if each.spec_field != "bias"),\n'
+                "    config_constraints=(\n"
+                '        *LLAMA.config_constraints[:3], ConfigConstraint("use_sliding_window", (False,))\n'
+                "    ),\n"
+                '    fixed_fields={**LLAMA.fixed_fields, "bias": (False,), "own_bias": (True,)},\n'
+                ")\n"
+            )
+        },
+    ),
     "checkpoint": Change(
         "the name or the files of a checkpoint",
         {"src/glasshouse/records/checkpoint.py": (('PREFIX = "step-"', 'PREFIX = "weights-"'),)},
         """
-        run = glasshouse.train("demo-lm", *TINY, device="cpu")
-        assert [path.name for path in run.folder.checkpoints.iterdir()] == ["weights-00000002"]
+        run = glasshouse.train("demo-lm", *TINY, "evaluation.tokens=128", device="cpu")
+        assert "weights-00000002" in [path.name for path in run.folder.checkpoints.iterdir()]
         assert run.sample("We", tokens=2)[0].text
         """,
     ),
@@ -151,8 +217,8 @@ CHANGES = {
             )
         },
         """
-        help = subprocess.run([sys.executable, "-m", "glasshouse", "compare", "--help"], capture_output=True, text=True).stdout
-        assert "--remark" in help, help
+        help = subprocess.run([sys.executable, "-m", "glasshouse", "compare", "--help"], capture_output=True, text=True)
+        assert "--remark" in help.stdout, help
         assert "remark" in str(inspect.signature(glasshouse.compare)) and "A remark about" in glasshouse.compare.__doc__
         study = glasshouse.compare("demo-lm", "model.norm=layer,rms", *TINY, seeds=2, remark="mine", device="cpu")
         assert study.verdicts

@@ -284,9 +284,9 @@ def try_api(random_of: Callable[[int], random.Random], numbers: list[int], place
 
 def try_pages(random_of: Callable[[int], random.Random], numbers: list[int], place: Place) -> dict[int, tuple[str, str]]:
     """Wild requests to the live pages."""
+    from glasshouse.api import page_index
     from glasshouse.api.pages_application import create_pages_app
     from glasshouse.serving.server import background_app
-    from glasshouse.api import page_index
 
     place.take("runs/lm", "runs/classifier", "studies/study", "cache")
     app = create_pages_app(page_index.folders_of(), TOKEN)

@@ -10,6 +10,7 @@ from glasshouse.baselines.baseline import Baseline, BaselineFigures
 from glasshouse.formatting import number
 from glasshouse.metrics.metric import Metric, Metrics
 from glasshouse.records import atomic_files, kept_json
+from glasshouse.results import study_text
 from glasshouse.specs.errors import RunError
 from glasshouse.verdicts.estimates import from_units
 from glasshouse.verdicts.proportions import binomial_interval
@@ -104,8 +105,7 @@ class BaselineResults:
         metric = metrics.find(self.metric)
         best = self.best(metric)
         if best is None:
-            note = self.note or "no baseline could be trained"
-            return note[:1].upper() + note[1:].removesuffix(".") + "."
+            return study_text.sentence(self.note or "no baseline could be trained", capital=True)
         own, other = metric.text(self.run[metric.name]), metric.text(best.metrics[metric.name])
         title, difference = f"{self.split} {metric.title}", best.difference(metric.name)
         alone = len(self._trained(metric)) == 1

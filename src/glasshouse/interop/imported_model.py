@@ -1,7 +1,6 @@
 """A model as every importer returns it: our spec, our tensors and a tokenizer.json; and how it becomes a run folder."""
 
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -91,16 +90,13 @@ def build(
 
 def check_tokenizer(imported: ImportedModel) -> None:
     """Raise an error if the tokenizer cannot be read, or has more tokens than the model."""
-    with tempfile.TemporaryDirectory() as temporary:
-        path = Path(temporary) / "tokenizer.json"
-        path.write_text(json.dumps(imported.tokenizer), encoding="utf-8")
-        try:
-            tokenizer = tokenizers.load(path)
-            _ = tokenizer.prefix_and_suffix, tokenizer.pair_separator  # refuses a template that cannot be applied
-        except MissingExtra:
-            return  # the model can be imported even if the package that its tokenizer needs is not installed
-        except GlasshouseError as error:
-            raise CannotImport(f"{imported.origin}: {str(error).replace(str(path), 'its tokenizer')}") from None
+    try:
+        tokenizer = tokenizers.read(imported.tokenizer, "its tokenizer")
+        _ = tokenizer.prefix_and_suffix, tokenizer.pair_separator  # refuses a template that cannot be applied
+    except MissingExtra:
+        return  # the model can be imported even if the package that its tokenizer needs is not installed
+    except GlasshouseError as error:
+        raise CannotImport(f"{imported.origin}: {error}") from None
     if tokenizer.vocabulary > imported.vocabulary:
         raise CannotImport(
             f"{imported.origin} has a tokenizer of {tokenizer.vocabulary} tokens, but a model of only "

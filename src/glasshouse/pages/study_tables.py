@@ -227,7 +227,7 @@ def latex(comparison: StudyResults) -> str:
     level = formatting.percent(1 - comparison.rule.alpha)
     has_intervals = any("±" in cell for row in results for cell in row[1:])
     legend = [f"± is half the {level} interval, the longer half if they differ."] if has_intervals else []
-    caption = latex_text.escape(" ".join([content.caption, *legend, *map(_sentence, content.notes)]))
+    caption = latex_text.escape(" ".join([content.caption, *legend, *map(study_text.sentence, content.notes)]))
     label = re.sub("[^A-Za-z0-9]+", "-", comparison.name).strip("-") or "study"
     tables = [(caption.replace(TEST, TEST_IN_LATEX), label, _tabular(header, results, "r" * len(COLUMNS) + "l"))]
     if cost_titles := content.header[len(header) :]:
@@ -269,10 +269,6 @@ def _tabular(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], columns: 
         "\\end{tabular}}%",
         "\\ifdim\\wd0>\\linewidth\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi",
     ]
-
-
-def _sentence(note: str) -> str:
-    return note if note.endswith(".") else f"{note}."
 
 
 def _markdown_text(text: str) -> str:

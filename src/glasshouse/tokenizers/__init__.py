@@ -39,6 +39,11 @@ def load(path: str | PathLike[str]) -> Tokenizer:
         raise GlasshouseError(
             f"{path} is not a tokenizer.json: it is not valid JSON ({error}); choose another file"
         ) from error
+    return read(contents, str(path))
+
+
+def read(contents: Any, path: str) -> Tokenizer:
+    """The tokenizer with the contents of a `tokenizer.json`. `path` names it in error messages."""
     if not isinstance(contents, dict) or not isinstance(contents.get("model"), dict):
         raise GlasshouseError(f"{path} is not a tokenizer.json: it has no object 'model'; choose another file")
     try:
