@@ -30,6 +30,7 @@ from rich.table import Table
 from glasshouse import models
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
+from glasshouse.models.base import Model
 from glasshouse.records import machine
 from glasshouse.specs import spec_files
 from glasshouse.specs.spec import Spec
@@ -86,7 +87,7 @@ def job_of(size: Size, case: str, device: torch.device, folder: Path) -> Job:
     return Job(spec_of(size, case), prepared, NextToken(size.context), 10**6, device)
 
 
-def model_on(job: Job) -> torch.nn.Module:
+def model_on(job: Job) -> Model:
     """The model of a job, built on its device: drawing billions of weights on a CPU takes minutes."""
     torch.manual_seed(0)
     with job.device, torch.no_grad():

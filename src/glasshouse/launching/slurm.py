@@ -83,14 +83,14 @@ def partitions() -> list[Partition]:
     """The partitions of the cluster. sinfo prints a line for each kind of node of each partition."""
     found: dict[str, Partition] = {}
     rows = [line.split("|") for line in _call("sinfo", "--noheader", "--format=%P|%l|%D|%c|%G").splitlines()]
-    for name, limit, nodes, cores, resources in (map(str.strip, row) for row in rows if len(row) == 5):
+    for name, limit, nodes, node_cores, resources in (map(str.strip, row) for row in rows if len(row) == 5):
         # sinfo writes 16+ for nodes with 16 cores and more, and a star behind the default partition.
-        count, processors = (int(re.sub(r"\D", "", cell) or 0) for cell in (nodes, cores))
+        count, processors = (int(re.sub(r"\D", "", cell) or 0) for cell in (nodes, node_cores))
         gpus = sum(int(number) for number in re.findall(r"gpu(?::[^:,(]+)?:(\d+)", resources))
         plain, seconds = name.rstrip("*"), seconds_of(limit) if limit[:1].isdigit() else 0
         before = found.get(plain, Partition(plain, name.endswith("*"), seconds, 0, 0, 0))
-        largest = {"cores": max(before.cores, processors), "gpus": max(before.gpus, gpus)}
-        found[plain] = replace(before, nodes=before.nodes + count, **largest)
+        cores, gpus = max(before.cores, processors), max(before.gpus, gpus)
+        found[plain] = replace(before, nodes=before.nodes + count, cores=cores, gpus=gpus)
     return list(found.values())
 
 

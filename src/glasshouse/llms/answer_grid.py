@@ -235,9 +235,19 @@ class AnswerGrid:
                 if attempt == STREAM_ATTEMPTS:
                     raise
         fault = question.fault(reply.text)
-        answered = (reply.text, reply.finish, reply.prompt_tokens, reply.tokens, round(reply.seconds, 4))
         passed = not fault if question.checks else None
-        return GridAnswer(*cell, seed, *answered, model.cost(reply), passed, fault)
+        return GridAnswer(
+            *cell,
+            seed,
+            reply.text,
+            reply.finish,
+            reply.prompt_tokens,
+            reply.tokens,
+            round(reply.seconds, 4),
+            model.cost(reply),
+            passed,
+            fault,
+        )
 
     def _keep(self, answer: GridAnswer, show: Callable[[GridEvent], None]) -> None:
         self._journal.add(answer)

@@ -88,7 +88,7 @@ class AnswerJournal:
         """Keep an answer; with `to_disk` it outlives the machine."""
         self.records[self._key(record)] = record
         if self._file is not None:
-            self._file.write(asdict(record) if is_dataclass(record) else record, to_disk)
+            self._file.write(asdict(record) if is_dataclass(record) and not isinstance(record, type) else record, to_disk)
 
     def close(self) -> None:
         if self._file is not None:

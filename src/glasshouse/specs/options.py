@@ -54,7 +54,7 @@ def option(
 
 
 @cache
-def options_of(kind: type) -> tuple[Option, ...]:
+def options_of(kind: Any) -> tuple[Option, ...]:
     """The options that a dataclass declares."""
     hints = get_type_hints(kind)
     return tuple(

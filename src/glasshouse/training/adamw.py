@@ -130,8 +130,8 @@ class OneLaunchAdamW(AdamW):
         for group in self.groups_with_gradients():
             rate, decays = group.settings["lr"], self.decays[group.settings["weight_decay"]]
             state = (group.state[key] for key in (*MOMENTS, "step"))
-            for weights, gradient, *kept in zip(group.weights, group.gradients, *state, strict=True):
-                updates.append(Update(weights, gradient.contiguous(), *kept, rate, decays))
+            for weights, gradient, first, second, step in zip(group.weights, group.gradients, *state, strict=True):
+                updates.append(Update(weights, gradient.contiguous(), first, second, step, rate, decays))
         if not updates:
             return
         scale = self.one if self.grad_scale is None else self.grad_scale
@@ -225,7 +225,10 @@ def fused(
     `scale`, and nothing changes if `skipped` is not 0."""
     settings: dict[str, Any] = {"lr": rate, "beta1": betas[0], "beta2": betas[1], "weight_decay": decay, "eps": EPSILON}
     kinds = {"amsgrad": False, "maximize": False}
-    torch._fused_adamw_(*tensors, [], steps, **settings, **kinds, grad_scale=scale, found_inf=skipped)
+    weights, gradients, first, second = tensors
+    torch._fused_adamw_(
+        weights, gradients, first, second, [], steps, **settings, **kinds, grad_scale=scale, found_inf=skipped
+    )
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ learning rate so far; gradients are computed at y = beta1 x + (1 - beta1) z. The
 follows from both. x is what is evaluated, saved as the run's weights, and used later.
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -51,7 +52,7 @@ class ScheduleFreeAdamW(ListedUpdate):
 
     def update(self, group: LocalGroup, rate: Tensor) -> None:
         weights, gradients, iterates, squares = group.weights, group.gradients, group.state["z"], group.state["exp_avg_sq"]
-        share, correction = self._count(*(group.state[key] for key in COUNTERS), rate)
+        share, correction = self._count([group.state[key] for key in COUNTERS], rate)
         torch._foreach_mul_(squares, self.beta2)
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - self.beta2)
         roots = torch._foreach_div(squares, correction)
@@ -69,8 +70,9 @@ class ScheduleFreeAdamW(ListedUpdate):
         torch._foreach_mul_(steps, self.beta1 * (1 - share) - 1)
         torch._foreach_add_(weights, steps)
 
-    def _count(self, steps: list[Tensor], rates: list[Tensor], sums: list[Tensor], rate: Tensor) -> tuple[Tensor, Tensor]:
+    def _count(self, counters: Sequence[list[Tensor]], rate: Tensor) -> tuple[Tensor, Tensor]:
         """Count a step; returns (the weight of the new z in the mean, the correction of the mean of squares)."""
+        steps, rates, sums = counters
         torch._foreach_add_(steps, 1.0)
         torch._foreach_maximum_(rates, [rate] * len(rates))
         weight = rates[0] ** 2 if self.found_inf is None else rates[0] ** 2 * (self.found_inf == 0)

@@ -8,6 +8,7 @@ from glasshouse.api import training
 from glasshouse.claims.translation import translation_costs
 from glasshouse.claims.translation.decoder_only_limits import ARMS, DECODER_ONLY, ENCODER_DECODER, QUICK, arm_name
 from glasshouse.data.sources.pig_latin import PigLatinPhrases2
+from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.runs.run import Run
 
 
@@ -41,5 +42,6 @@ def test_an_encoder_decoder_reads_the_source_with_its_encoder_only():
     run = small_run(ENCODER_DECODER)
     source, target = mean_lengths()
     model = models.build(run.spec.model, run.tokenizer.vocabulary, run.spec.data.context)
+    assert isinstance(model, EncoderDecoder)
     assert translation_costs.count_flops(run)["flops"] == pytest.approx(model.flops(target + 1, source + 1))
     assert model.flops(target + 1, source + 1) < model.flops(target + 1, 2 * source)

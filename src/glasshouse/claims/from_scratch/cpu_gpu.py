@@ -201,7 +201,7 @@ def describe(job: Job) -> list[tuple[str, str]]:
     model, context = job.model(), job.spec.data.context
     parameters = parameter_counts.parameters(model)
     head = 2 * job.spec.model.width * job.prepared.tokenizer.vocabulary * context
-    flops = model.flops(context)  # type: ignore[operator]
+    flops = model.flops(context)
     return [
         ("parameters", f"{parameters:,}"),
         ("FLOPs of a forward pass in the projection onto the vocabulary", f"{head / flops:.0%}"),
