@@ -104,8 +104,10 @@ class IncrementalDecoder:
     ) -> None:
         self.model, self.context, self.prefixes, self.vocabulary = model.eval(), context, prefixes, vocabulary
         self.device = next(model.parameters()).device
-        hooked = any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
-        self._recorded = (self.device.type == "cuda" if recorded is None else recorded) and not hooked
+        recording = self.device.type == "cuda" if recorded is None else recorded
+        self._recorded = recording and not any(
+            module._forward_hooks or module._forward_pre_hooks for module in model.modules()
+        )
         self._cached, self._most_rows = cached, most_rows
         self.clear()
         self.add_all(prompts)

@@ -139,7 +139,7 @@ def _sentences(splits: Mapping[str, str], split: str) -> Iterator[Document]:
 
     A negative number never directly follows a number: both would form an expression.
     """
-    sentences = assign_splits((*_sums(splits), *_order(), *_counting(), *_signs(), *_triples()), 0.05, 0.05)
+    sentences = assign_splits((*_sums(splits), *_order(), *_counting(), *_signs(), *_triples()), validation=0.05, test=0.05)
     return (Document(sentence) for sentence, sentence_split in sentences.items() if sentence_split == split)
 
 
