@@ -95,7 +95,7 @@ def test_a_single_class_is_not_taken_for_anything_else(tmp_path, label):
     found = glasshouse.data.look_at_data([str(tmp_path / "one.csv")], cost=False, device="cpu")
     assert found.recipe == "classifier"
     assert isinstance(found.refusal, DataError)
-    assert "'same'" in str(found.refusal)
+    assert "same" in str(found.refusal)
 
 
 @pytest.mark.parametrize("header", ["image,caption\n", "file_name,text\n", "picture,caption\n", "foo,bar\n", ""])
