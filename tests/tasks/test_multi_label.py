@@ -5,7 +5,7 @@ import pytest
 
 import glasshouse
 from glasshouse.data import prepared_data
-from glasshouse.inspection import held_out_scores
+from glasshouse.inspection import held_out_texts
 from glasshouse.specs.errors import DataError, SpecError
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
@@ -55,7 +55,7 @@ def test_several_classes_are_learned(rows):
     assert none["probabilities"].keys() == {"bird", "fruit", "tool"}
     splits = prepared_data.prepare(run.spec.data, run.tokenizer, columns=run.task.columns).splits
     check_item_values(run, {split: splits[split].documents for split in ("validation", "test")}, {"exact", "loss"})
-    table = held_out_scores.collect(run, "labels").scores
+    table = held_out_texts.collect(run, "labels").scores
     assert float(table.counts.total().f1[0]) == pytest.approx(test["micro_f1"])
     assert "Scores by class" in run.folder.report_file.read_text()
 

@@ -6,7 +6,7 @@ import torch
 
 import glasshouse
 from glasshouse.data import prepared_data
-from glasshouse.inspection import held_out_scores
+from glasshouse.inspection import held_out_texts
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.tasks.base import IGNORED
 from glasshouse.training.job import Job
@@ -64,7 +64,7 @@ def test_entities_are_learned(sentences):
     assert all(0 < probability <= 1 for probability in found["probabilities"])
     splits = prepared_data.prepare(run.spec.data, run.tokenizer, columns=run.task.columns).splits
     check_item_values(run, {split: splits[split].documents for split in ("validation", "test")}, {"accuracy", "loss"})
-    scores = held_out_scores.collect(run, "tags")
+    scores = held_out_texts.collect(run, "tags")
     assert scores.scores.counts.names == ("LOC", "PER")
     assert float(scores.scores.counts.total().f1[0]) == pytest.approx(test["entity_f1"])
     assert "Scores by entity" in run.folder.report_file.read_text()

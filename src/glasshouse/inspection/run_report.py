@@ -10,7 +10,7 @@ from typing import Any
 from glasshouse.baselines.baseline_results import BaselineResults
 from glasshouse.formatting import count, duration, flops, number, size
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import confusion, held_out_scores, translation_samples, word_attribution
+from glasshouse.inspection import confusion, held_out_texts, translation_samples, word_attribution
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.inspection.held_out_texts import Section
 from glasshouse.inspection.text_input import TextInput, token_texts
@@ -52,7 +52,7 @@ SECTIONS: dict[str, Callable[[Run], Section]] = {
     "confusion": confusion.collect,
     "words": word_attribution.collect,
     "translations": lambda run: translation_samples.collect(run, MAP_TOKENS),
-    **{name: partial(held_out_scores.collect, section=name) for name in held_out_scores.SECTIONS},
+    **{name: partial(held_out_texts.collect, section=name) for name in held_out_texts.SECTIONS},
 }
 
 
