@@ -14,7 +14,7 @@ import pytest
 import glasshouse
 from glasshouse.data import text_files
 from glasshouse.launching import batch_script
-from glasshouse.llms.answer_journal import JournalFile
+from glasshouse.llms.answer_journal import AnswerJournal
 from glasshouse.records import checkpoint, item_values, lock, metric_log, plain_files, run_entries, stop_request
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.serving import run_commands
@@ -182,7 +182,7 @@ def _attempt(folder: Path) -> None:
 
 
 def _journal(folder: Path) -> None:
-    JournalFile(folder / "answers.jsonl").write({"a": 1})
+    AnswerJournal(folder / "answers.jsonl", int, str).add(1)
 
 
 WRITERS = {

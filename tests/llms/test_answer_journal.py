@@ -3,12 +3,13 @@
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glasshouse.llms.answer_journal import JournalFile
+from glasshouse.llms.answer_journal import AnswerJournal
 from glasshouse.llms.debate_rounds import DebateJournal
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
@@ -90,27 +91,25 @@ def test_another_question_is_refused(tmp_path: Path) -> None:
 def test_a_journal_cut_anywhere_keeps_its_complete_lines_and_grows_on(values: list[object], share: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.jsonl"
-        journal = JournalFile(path)
-        for value in values:
-            journal.write(value, to_disk=False)
+        journal = AnswerJournal(path, Any, lambda record: record[0])
+        for place, value in enumerate(values):
+            journal.add([place, value], to_disk=False)
         journal.close()
         content = path.read_bytes()
         first = content.index(b"\n") + 1
         cut = first + int(share * (len(content) - first))
         path.write_bytes(content[:cut])
         kept = values[: content[:cut].count(b"\n")]
-        again = JournalFile(path)
-        assert [json.loads(line) for line in again.lines] == kept
-        again.write("more")
+        again = AnswerJournal(path, Any, lambda record: record[0])
+        assert [value for _, value in again.records.values()] == kept
+        again.add(["more", 0])
         again.close()
-        assert [json.loads(line) for line in path.read_text().splitlines()] == [*kept, "more"]
+        assert [json.loads(line)[1] for line in path.read_text().splitlines()] == [*kept, 0]
 
 
 def test_opening_a_file_of_something_else_does_not_change_it(tmp_path: Path) -> None:
     for text in ("one line", "two\nlines without an end"):
         path = tmp_path / "notes.txt"
         path.write_text(text)
-        journal = JournalFile(path)
-        assert journal.lines[0] == text.splitlines()[0]
-        journal.close()
+        AnswerJournal(path, Any, str).close()
         assert path.read_text() == text

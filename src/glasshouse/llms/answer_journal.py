@@ -16,25 +16,52 @@ from glasshouse.records import containment, kept_json, plain_files
 from glasshouse.specs.errors import GlasshouseError
 
 
-class JournalFile:
-    """A file with one JSON value a line, which may exist already. `lines` are its complete lines.
+class AnswerJournal:
+    """`records` are the answers so far, by key. They are of the type `kind`; the question of a damaged line is asked again.
 
-    A last line that a kill cut off is removed by the first write, not before: the caller may find that this is another file.
-    The only line of a file counts as complete, for the same reason.
+    With `asked`, the first line says what is asked, and a journal of something else is refused. Without a path nothing is
+    kept. A last line that a kill cut off is removed by the first write, not before: this may be another file. The only line
+    of a file counts as complete, for the same reason.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(
+        self,
+        path: Path | None,
+        kind: Any,
+        key: Callable[[Any], Hashable],
+        asked: Mapping[str, Any] | None = None,
+        option: str = "--output",
+    ) -> None:
+        self.records: dict[Any, Any] = {}
+        self.path, self._key = path, key
+        self._file: IO[bytes] | None = None
+        if path is None:
+            return
         plain_files.refuse_no_file(path)
         content = plain_files.read_bytes(path) if path.exists() else b""
         self._end = content.rfind(b"\n") + 1 or len(content)
-        self.lines = content[: self._end].decode(errors="replace").splitlines()
-        self._file: IO[bytes] | None = None
+        lines = content[: self._end].decode(errors="replace").splitlines()
+        if asked is not None:
+            if lines:
+                refuse_other(path, lines[0], asked, option)
+            else:
+                self._write(asked, to_disk=True)
+            lines = lines[1:]
+        for line in lines:
+            with suppress(ValueError):
+                record = kept_json.parse(line, kind)
+                self.records[key(record)] = record
 
-    def write(self, value: Any, to_disk: bool = True) -> None:
-        """Append a value. It outlives this process; with `to_disk` it outlives the machine too, which takes longer."""
+    def add(self, record: Any, to_disk: bool = True) -> None:
+        """Keep an answer. It outlives this process; with `to_disk` it outlives the machine too, which takes longer."""
+        self.records[self._key(record)] = record
+        self._write(asdict(record) if is_dataclass(record) and not isinstance(record, type) else record, to_disk)
+
+    def _write(self, value: Any, to_disk: bool) -> None:
+        if self.path is None:
+            return
         if self._file is None:
-            self._file = plain_files.open_to_write(self._path, append=True)
+            self._file = plain_files.open_to_write(self.path, append=True)
             self._file.truncate(self._end)
             if self._end:
                 self._file.seek(self._end - 1)
@@ -52,49 +79,6 @@ class JournalFile:
             self._file = None
 
 
-class AnswerJournal:
-    """`records` are the answers so far, by key. They are of the type `kind`; the question of a damaged line is asked again.
-
-    With `asked`, the first line says what is asked, and a journal of something else is refused. Without a path nothing is
-    kept.
-    """
-
-    def __init__(
-        self,
-        path: Path | None,
-        kind: Any,
-        key: Callable[[Any], Hashable],
-        asked: Mapping[str, Any] | None = None,
-        option: str = "--output",
-    ) -> None:
-        self.records: dict[Any, Any] = {}
-        self.path, self._key = path, key
-        self._file = None if path is None else JournalFile(path)
-        if path is None or self._file is None:
-            return
-        lines = self._file.lines
-        if asked is not None:
-            if lines:
-                refuse_other(path, lines[0], asked, option)
-            else:
-                self._file.write(asked)
-            lines = lines[1:]
-        for line in lines:
-            with suppress(ValueError):
-                record = kept_json.parse(line, kind)
-                self.records[key(record)] = record
-
-    def add(self, record: Any, to_disk: bool = True) -> None:
-        """Keep an answer; with `to_disk` it outlives the machine."""
-        self.records[self._key(record)] = record
-        if self._file is not None:
-            self._file.write(asdict(record) if is_dataclass(record) and not isinstance(record, type) else record, to_disk)
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
 def refuse_other(path: Path, found: str | bytes, asked: Mapping[str, Any], option: str = "--output") -> None:
     """Refuse a file that says that something else was asked."""
     try:
@@ -104,14 +88,11 @@ def refuse_other(path: Path, found: str | bytes, asked: Mapping[str, Any], optio
     now = json.loads(json.dumps(asked))
     for name in dict.fromkeys([*now, *before]):
         if before.get(name) != now.get(name):
+            old, new = (formatting.one_line(repr(table.get(name)), most=100) for table in (before, now))
             raise GlasshouseError(
-                f"{path} holds answers with {name}={_shown(before.get(name))}, not {_shown(now.get(name))}; repeat its "
-                f"options to continue it, or name another with {option}"
+                f"{path} holds answers with {name}={old}, not {new}; repeat its options to continue it, or name another "
+                f"with {option}"
             )
-
-
-def _shown(value: object) -> str:
-    return formatting.one_line(repr(value), most=100)
 
 
 def make_folder(folder: Path) -> None:
