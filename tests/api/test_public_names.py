@@ -36,6 +36,12 @@ def test_every_name_is_there_and_every_function_is_described():
             assert "return" in found.__annotations__, name
 
 
+def test_the_docstring_of_a_run_is_its_index():
+    assert glasshouse.Run.__doc__
+    missing = [name for name in dir(glasshouse.Run) if name[0] != "_" and f"`{name}`" not in glasshouse.Run.__doc__]
+    assert missing == []
+
+
 def test_the_import_is_light():
     script = "import sys, glasshouse; assert not {'torch', 'numpy', 'rich'} & set(sys.modules), sorted(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)

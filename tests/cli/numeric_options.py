@@ -43,7 +43,8 @@ def _of_function(function: Callable[..., Any], command: str) -> Iterator[Numeric
         kinds = {part for part in _parts(kind) if part in (int, float)}
         for info in extras:
             if kinds and isinstance(info, ParameterInfo):
-                yield NumericOption(command, name, kinds.pop(), info.min, info.max)
+                most = info.max if info.max is not None else getattr(info.callback, "most", None)
+                yield NumericOption(command, name, kinds.pop(), info.min, most)
 
 
 def _parts(kind: Any) -> list[Any]:

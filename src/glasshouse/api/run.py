@@ -1,4 +1,4 @@
-"""A run to hold: what the functions of Glasshouse do with a run are its methods too."""
+"""The run that `train` and `open_run` return: `runs.run.Run`, and the functions of the public interface as its methods."""
 
 from glasshouse.api import exchange, experiments, inspection, pictures, pruning, replays, reports
 from glasshouse.runs import run as open_runs
@@ -7,8 +7,19 @@ from glasshouse.runs import run as open_runs
 class Run(open_runs.Run):
     """One trained (or partly trained) model and everything in its run folder.
 
-    `run.sample("Once")`, `run.evaluate()`, `run.look("a text")`: every function that takes a run is a method of it. The
-    weights are loaded when the first method needs them, and stay.
+    The weights are loaded when the first method needs them, and stay. A run stands wherever its name or its path may stand.
+
+    - The model: `name`, `spec`, `model`, `tokenizer`, `task`, `vocabulary`, `end_tokens`, `saved_weights`, `model_step`.
+    - Its training: `facts`, `metrics`, `final_metrics`, `final_step`, `baselines`, `replay`.
+    - What it is for: `continues_text`, `reads_pairs`, `joins_pairs`, `whole_text_task`.
+    - Use it: `sample`, `stream`, `new_completion`, `constraint`, `evaluate`, `item_values`, `predict`, `classify`,
+      `translate`, `embed`, `describe`, `prompt`, `held_out_examples`, `source_of_file`.
+    - Look inside: `look`, `explore`, `lens`, `attribute`, `patch`, `heads`, `head_statistics`, `layers`, `gradients`.
+    - Change it: `prune`, `pruning_curves`. Experiment with it: `features`, `few_shot`.
+    - Show it and take it out: `report`, `card`, `export`, `certify`.
+
+    What tells of the model, its training and its use is defined in `runs/run.py`. The others are functions of
+    `glasshouse.api`, whose first argument is the run.
     """
 
     look = inspection.look

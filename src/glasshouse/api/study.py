@@ -38,7 +38,7 @@ class Study:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """Arm -> its verdict in one sentence."""
+        """Arm -> its verdict in plain words and then with its statistics, or why it has none."""
         return study_results.verdict_sentences(self.comparison)
 
     @property

@@ -55,6 +55,8 @@ KEYWORD = inspect.Parameter.KEYWORD_ONLY
 def _annotation(option: Option) -> Any:
     name = f"--{option.name.replace('_', '-')}"
     shown = typer.Option(name, metavar=option.metavar or None, help=option.text, envvar=option.environment)
+    if option.high is not None:
+        shown.callback = at_most(option.high)
     return Annotated[option.kind if option.default is not None else option.kind | None, shown]
 
 
@@ -66,6 +68,7 @@ def at_most(most: float) -> Callable[[float | None], float | None]:
             raise typer.BadParameter(f"{value} is more than {most:,}.")
         return value
 
+    check.most = most  # type: ignore[attr-defined]
     return check
 
 

@@ -17,7 +17,7 @@ class Sampling:
     presence_penalty: float = option(0.0, "Subtracted from the logit of a token that was generated.", low=-2, high=2)
     frequency_penalty: float = option(0.0, "As often as the token was generated.", low=-2, high=2)
     temperature: float = option(1.0, "The sampling temperature; 0 is greedy decoding.", low=0)
-    top_k: int = option(0, "Sample from the K most likely tokens; 0 turns this off.", low=0)
+    top_k: int = option(0, "Sample from the K most likely tokens; 0 turns this off.", low=0, high=10**7)
     top_p: float = option(
         1.0, "Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.", above=0, high=1
     )

@@ -1,13 +1,11 @@
 """Open runs: their model, tokenizer, spec and metrics; and use them: sample, evaluate, classify, translate, embed."""
 
 from glasshouse.faces import face
-from glasshouse.runs.run import Run
-
-__all__ = ["Run"]
 
 __getattr__, __dir__ = face(
     __name__,
     {
+        "api.run": "Run",
         "api.runs": "metrics_of predict_file translate_file write_predictions",
         "api.listings": "delete_runs recipe_fields recipes rename_run run_differences runs_folder runs_overview",
         "api.archives": "pack unpack",

@@ -1,7 +1,7 @@
 """Catalogues: find the class that a name in a spec refers to, through Python entry points.
 
-The names of a family can be listed and checked without importing torch or the part itself. Another package adds a part by
-declaring an entry point in the group `glasshouse.FAMILY`.
+The names of a family can be listed and checked without importing torch or the part itself. A part is declared as an entry
+point in the group `glasshouse.FAMILY`: ours in pyproject.toml, those of another package in its own.
 """
 
 from collections.abc import Iterable

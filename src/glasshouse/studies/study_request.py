@@ -54,13 +54,18 @@ def _difference(request: StudyRequest, design: Design) -> str:
         old, new = getattr(design.question, name), getattr(request.question, name)
         if old != new:
             return f"its {name.replace('_', '-')} is {old}, not {new}"
+    # Arms are compared by their specs: 1e-3 and 0.001 make different names of the same arm.
+    changed = {
+        arm.name: spec_files.difference(spec_files.from_toml(arm.asked, f"arm {arm.name}"), variant.spec)
+        for arm, variant in zip(design.arms, request.variants, strict=False)
+    }
+    arms, name = len(design.arms), next((name for name in changed if changed[name]), "")
+    if arms == len(request.variants) and not name:
+        return ""
     old_names, new_names = [arm.name for arm in design.arms], [variant.name for variant in request.variants]
     if old_names != new_names:
         return f"its arms are {', '.join(old_names)}, not {', '.join(new_names)}"
-    for arm, variant in zip(design.arms, request.variants, strict=True):
-        if changed := spec_files.difference(spec_files.from_toml(arm.asked, f"arm {arm.name}"), variant.spec):
-            return f"the spec of its arm {arm.name!r} is different ({changed})"
-    return ""
+    return f"the spec of its arm {name!r} is different ({changed[name]})"
 
 
 def check_pairs(arms: int) -> None:

@@ -149,7 +149,10 @@ class Engine(TrainableModel):
         return text_windows.split(batch, pieces) if (pieces := self.stages.at(step).pieces) > 1 else batch
 
     def step(self, step: int) -> StepResult:
-        """Take one optimiser step. If the loss or its gradient is not finite, the weights never change again."""
+        """Take one optimiser step, by `_update`: `graphed_step` calls it, or replays it as a CUDA graph.
+
+        If the loss or its gradient is not finite, the weights never change again.
+        """
         training = self.spec.training
         self.unfreezing.apply(step)
         self.tied = tied_output.is_tied(training, step, self.steps)
@@ -167,7 +170,7 @@ class Engine(TrainableModel):
         return StepResult(loss[None], norm[None], (learning_rate,))
 
     def _update(self, batch: Batch, numbers: Tensor) -> Tensor:
-        """The part of a step that runs on the device; returns (loss, gradient norm)."""
+        """Forward and backward (`_gradients`), clip, `optimiser.step()`. All on the device; returns (loss, gradient norm)."""
         step, learning_rate, ema_rate, count = numbers
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):

@@ -4,6 +4,9 @@ The order of the outcomes: a difference that is shown to be smaller than the mar
 direction and even if that is certain, because it is too small to matter. Only then it may be "better" or "worse". What
 neither test shows is "undecided".
 
+`_Comparison._word` decides, by `statistics.outcome`, and `_Comparison._sentence` writes the sentence with the statistics.
+The sentence in plain words, which a study shows before it, is in `results/plain_verdict.py`.
+
 docs/verdicts.md explains the method; benchmarks/verdict_errors.py measures its error rates by simulation.
 """
 
