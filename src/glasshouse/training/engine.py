@@ -170,7 +170,7 @@ class Engine(TrainableModel):
         return StepResult(loss[None], norm[None], (learning_rate,))
 
     def _update(self, batch: Batch, numbers: Tensor) -> Tensor:
-        """Forward and backward (`_gradients`), clip, `optimiser.step()`. All on the device; returns (loss, gradient norm)."""
+        """Forward and backward (`_gradients`), clip, `optimiser.step()`; all on the device. Gives (loss, gradient norm)."""
         step, learning_rate, ema_rate, count = numbers
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
