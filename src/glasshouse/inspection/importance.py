@@ -163,7 +163,7 @@ def importance_on(
     for method in methods:
         start = time.perf_counter()
         weight = 0.9 if method == "ablation" else 0.05
-        values = measures[method](run, heads, batches, progress=lambda share, weight=weight: progress(weight * share))  # type: ignore[misc]
+        values = measures[method](run, heads, batches, progress=lambda share, weight=weight: progress(weight * share))
         if values is not None:
             scores[method] = tuple(values)
             seconds[method] = time.perf_counter() - start

@@ -35,11 +35,11 @@ def document(run: Run) -> dict[str, Any] | None:
         return contents
     names, end = {id: text for text, id in run.tokenizer.specials.items()}, run.tokenizer.end_of_text
     if run.spec.data.second:
-        pair = ("A", *run.tokenizer.pair_separator, "B")
+        pair: list[int | str] = ["A", *run.tokenizer.pair_separator, "B"]
         contents["post_processor"] = template(names, ("A",), pair, second_segment=1)
     elif run.spec.task == "translate" and run.spec.model.kind == "encoder-decoder":
-        after = () if end is None else (end,)
-        contents["post_processor"] = template(names, ("A", *after), ("A", "B", *after), second_segment=1)
+        after: list[int | str] = [] if end is None else [end]
+        contents["post_processor"] = template(names, ["A", *after], ["A", "B", *after], second_segment=1)
     return contents
 
 

@@ -47,7 +47,7 @@ def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
     file_limits.check_memory(path, number_count(shapes))
     vocabulary = sizes["vocab_size"]
     pieces = read_pieces(tokenizer or _find_tokenizer(path, vocabulary), vocabulary)
-    metadata = {f"llama.{SIZES[name]}": size for name, size in sizes.items()}
+    metadata: dict[str, float] = {f"llama.{SIZES[name]}": size for name, size in sizes.items()}
     metadata["llama.attention.layer_norm_rms_epsilon"] = EPSILON
     return imported_model.build(
         gguf_models.LLAMA,

@@ -159,8 +159,9 @@ def _table(value: Any, kind: Any, field: str) -> Any:
     read = {name: as_type(entry, hints.get(name, Any), _path(field, name)) for name, entry in value.items()}
     if not is_dataclass(kind):
         return read
+    construct: Any = kind
     try:
-        return kind(**read)
+        return construct(**read)
     except ValueError as fault:
         raise ValueError(f"{field}.{fault}" if field else str(fault)) from None
 

@@ -8,7 +8,6 @@ import math
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from glasshouse.specs.errors import GlasshouseError, plain
@@ -53,8 +52,7 @@ def option(
     return field(default=default, metadata={"option": Option(text, metavar, low, high, above, environment)})
 
 
-@cache
-def options_of(kind: Any) -> tuple[Option, ...]:
+def options_of(kind: type) -> tuple[Option, ...]:
     """The options that a dataclass declares."""
     hints = get_type_hints(kind)
     return tuple(
