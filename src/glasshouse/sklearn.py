@@ -152,12 +152,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         # On the CPU, precision and threads do not depend on the machine, so that the same data and seed give the same
         # classifier on another. A search can use the other cores with n_jobs.
         fixed = {"precision": "fp32", "threads": 1} if self.device == "cpu" else {}
-        training = {
-            "seed": int(self.seed),
-            "checkpoint_every": NEVER,
-            "class_weights": self._weight_overrides(names),
-            **fixed,
-        }
+        weights = {"class_weights": found} if (found := self._weight_overrides(names)) else {}
+        training = {"seed": int(self.seed), "checkpoint_every": NEVER, **weights, **fixed}
         data = {"files": [ROWS_FILE], "field": "text", "label": "label", "validation": 0.0, "test": 0.0, "insist": True}
         spec = resolve_spec.spec_of(self.recipe, *self.overrides, *changes, data=data, training=training)
         if spec.task != "classify":

@@ -7,6 +7,7 @@ from inspect import getdoc, isfunction
 from pathlib import Path
 
 import glasshouse
+from glasshouse.api import run
 
 SOURCE = Path(glasshouse.__file__)
 
@@ -40,6 +41,17 @@ def test_the_docstring_of_a_run_is_its_index():
     assert glasshouse.Run.__doc__
     missing = [name for name in dir(glasshouse.Run) if name[0] != "_" and f"`{name}`" not in glasshouse.Run.__doc__]
     assert missing == []
+
+
+def test_the_methods_of_a_run_are_functions_of_the_interface():
+    tree = ast.parse(Path(run.__file__).read_text())
+    [block] = [
+        node for kind in tree.body if isinstance(kind, ast.ClassDef) for node in kind.body if isinstance(node, ast.If)
+    ]
+    typed = {ast.unparse(node).partition(" = ")[0]: ast.unparse(node).partition(" = ")[2] for node in block.body}
+    assert typed == {name: f"{module}.{name}" for module, names in run.METHODS.items() for name in names.split()}
+    for name in typed:
+        assert isfunction(getattr(glasshouse.Run, name)), name
 
 
 def test_the_import_is_light():

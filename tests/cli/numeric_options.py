@@ -7,6 +7,14 @@ import typer
 from typer.models import ParameterInfo
 
 from glasshouse.cli.application import application
+from glasshouse.generation.sampling_options import Sampling
+from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.scaling.fit_options import FitOptions
+from glasshouse.specs.options import options_of
+from glasshouse.studies.study_options import StudyOptions
+
+# The limits of options that a dataclass declares.
+DECLARED = {option.name: option.high for kind in (FitOptions, Sampling, StudyOptions, Slurm) for option in options_of(kind)}
 
 
 class NumericOption(NamedTuple):
@@ -43,7 +51,7 @@ def _of_function(function: Callable[..., Any], command: str) -> Iterator[Numeric
         kinds = {part for part in _parts(kind) if part in (int, float)}
         for info in extras:
             if kinds and isinstance(info, ParameterInfo):
-                most = info.max if info.max is not None else getattr(info.callback, "most", None)
+                most = info.max if info.max is not None else getattr(info.callback, "most", DECLARED.get(name))
                 yield NumericOption(command, name, kinds.pop(), info.min, most)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import glasshouse
 from glasshouse.runs import text_predictions
+from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
 
 from .program import call, folders, refused, worked
@@ -101,7 +102,7 @@ def test_a_failure_in_the_middle_leaves_no_file(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "lines.txt").write_text("ba\n" * 10)
     (tmp_path / "out.csv").write_text("old")
     monkeypatch.setattr(text_predictions, "CHUNK", 4)
-    real, calls = glasshouse.Run.predict, []
+    real, calls = Run.predict, []
 
     def fail(self, *arguments):
         calls.append(1)
@@ -109,7 +110,7 @@ def test_a_failure_in_the_middle_leaves_no_file(tmp_path: Path, monkeypatch: pyt
             raise glasshouse.GlasshouseError("no more")
         return real(self, *arguments)
 
-    monkeypatch.setattr(glasshouse.Run, "predict", fail)
+    monkeypatch.setattr(Run, "predict", fail)
     refused(call("classify", "classifier", "--file", "lines.txt", "--output", "out.csv", "--overwrite"), GlasshouseError)
     assert (tmp_path / "out.csv").read_text() == "old"
     assert not [name for name in folders(tmp_path) if name.endswith(".tmp")]

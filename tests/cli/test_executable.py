@@ -40,12 +40,12 @@ SLOW_IMPORTS = (
     "sacrebleu",
     "matplotlib",
     "glasshouse.claims",
-    "glasshouse.scaling",
+    "glasshouse.scaling.scaling_fit",
     "glasshouse.serving",
     "glasshouse.interop",
 )
 # What a command needs only if it writes a page.
-PAGES = ("jinja2", "PIL", "glasshouse.pages", "glasshouse.studies", "glasshouse.training.loop")
+PAGES = ("jinja2", "PIL", "glasshouse.pages", "glasshouse.studies.study_folder", "glasshouse.training.loop")
 # Commands from the lightest to the heaviest, and what they may not load besides: what is loaded stays so in a process.
 LIGHT_COMMANDS = ("--version", "recipes", "runs")
 ANSWERS = ("sample tiny --prompt ba --tokens 2 --device cpu", "evaluate tiny --device cpu", "classify rows baa --device cpu")

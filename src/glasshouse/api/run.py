@@ -1,7 +1,23 @@
 """The run that `train` and `open_run` return: `runs.run.Run`, and the functions of the public interface as its methods."""
 
-from glasshouse.api import exchange, experiments, inspection, pictures, pruning, replays, reports
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from glasshouse.runs import run as open_runs
+
+if TYPE_CHECKING:
+    from glasshouse.api import exchange, experiments, inspection, pictures, pruning, replays, reports
+
+# Module of `glasshouse.api` -> its functions that are methods of a run.
+METHODS = {
+    "inspection": "look explore lens attribute patch heads head_statistics layers pruning_curves gradients",
+    "experiments": "features few_shot",
+    "pictures": "describe prompt",
+    "exchange": "export certify",
+    "reports": "report card",
+    "replays": "replay",
+    "pruning": "prune",
+}
 
 
 class Run(open_runs.Run):
@@ -22,23 +38,39 @@ class Run(open_runs.Run):
     `glasshouse.api`, whose first argument is the run.
     """
 
-    look = inspection.look
-    explore = inspection.explore
-    lens = inspection.lens
-    attribute = inspection.attribute
-    patch = inspection.patch
-    heads = inspection.heads
-    head_statistics = inspection.head_statistics
-    layers = inspection.layers
-    pruning_curves = inspection.pruning_curves
-    gradients = inspection.gradients
-    features = experiments.features
-    few_shot = experiments.few_shot
-    describe = pictures.describe
-    prompt = pictures.prompt
-    export = exchange.export
-    certify = exchange.certify
-    report = reports.report
-    card = reports.card
-    replay = replays.replay
-    prune = pruning.prune
+    if TYPE_CHECKING:
+        look = inspection.look
+        explore = inspection.explore
+        lens = inspection.lens
+        attribute = inspection.attribute
+        patch = inspection.patch
+        heads = inspection.heads
+        head_statistics = inspection.head_statistics
+        layers = inspection.layers
+        pruning_curves = inspection.pruning_curves
+        gradients = inspection.gradients
+        features = experiments.features
+        few_shot = experiments.few_shot
+        describe = pictures.describe
+        prompt = pictures.prompt
+        export = exchange.export
+        certify = exchange.certify
+        report = reports.report
+        card = reports.card
+        replay = replays.replay
+        prune = pruning.prune
+
+
+class RunMethod:
+    """A function of the public interface as a method. Its module is imported on first use: all of them take a second."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __get__(self, run: Run | None, owner: type[Run]) -> Any:
+        return getattr(import_module(f"glasshouse.api.{self.module}"), self.name).__get__(run, owner)
+
+
+for module, names in METHODS.items():
+    for name in names.split():
+        setattr(Run, name, RunMethod(module, name))
