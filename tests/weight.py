@@ -14,12 +14,12 @@ import glasshouse
 SOURCE = Path(glasshouse.__file__).parent
 # The claims get a package of their own, so they are not counted.
 MOST = {
-    "lines": 79_570,
-    "files": 676,
+    "lines": 73_400,
+    "files": 566,
     "public names": 30,
-    "lines with Any": 986,
-    "type: ignore": 148,
-    "isinstance of models and tasks": 86,
+    "lines with Any": 890,
+    "type: ignore": 28,
+    "isinstance of models and tasks": 40,
 }
 
 

@@ -6,8 +6,10 @@ from torch import nn
 
 from glasshouse import models, parts
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import SpecError
 from tests.generation.small_models import continue_greedily
 from tests.models.small_models import CONTEXT, build, tokens
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize("attention", ["dot-product", "grouped-query", "additive", "performer"])
@@ -41,3 +43,6 @@ def test_parts_build_an_encoder_decoder_by_hand():
         head=models.NextTokenHead(Sizes(width, vocabulary=29)),
     )
     assert model(tokens(2, 5), tokens(2, 7)).shape == (2, 7, 29)
+    ignorant = models.TransformerStack(None, [encoder_block], position=parts.Sinusoidal(width))
+    with refused(SpecError):
+        models.EncoderDecoder(model.embedding, model.encoder, ignorant, model.head)

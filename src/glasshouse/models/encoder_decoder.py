@@ -19,6 +19,7 @@ from glasshouse.parts.cache import Cache, Memory
 from glasshouse.parts.masks import Causal, sequence_mask
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.declared import settings_of
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec
 from glasshouse.specs.spec_fields import setting
 
@@ -86,6 +87,11 @@ class EncoderDecoder(WritingModel):
 
     def __init__(self, embedding: nn.Embedding, encoder: TransformerStack, decoder: TransformerStack, head: Head) -> None:
         super().__init__()
+        if any(block.cross_attention is None for block in decoder.blocks):
+            raise SpecError(
+                "the decoder of an encoder-decoder reads the source by cross-attention; give every Block of it a "
+                "cross_attention and a cross_connection"
+            )
         self.embedding, self.encoder, self.decoder, self.head = embedding, encoder, decoder, head
         self.logits = Probe()
 
