@@ -172,13 +172,14 @@ def export(run: Run, output: Path) -> None:
     gguf = gguf_package("writing a GGUF file")
     context, vocabulary = run.spec.data.context, run.vocabulary
     architecture, model = find_for_export(run.spec.model, context, vocabulary)
+    tokenizer = run.tokenizer  # a run without one is refused
     document = json.loads(run.folder.tokenizer_file.read_text(encoding="utf-8"))
     values = field_values(model, context, vocabulary)
     metadata = {
         "general.name": run.name,
         "general.file_type": 0,  # all tensors are float32
         **{key: value for field in architecture.config_fields for key, value in field.write(values).items()},
-        **gguf_tokenizers.write(run.tokenizer, document, vocabulary),
+        **gguf_tokenizers.write(tokenizer, document, vocabulary),
     }
     shapes = imported_model.tensor_shapes(model, vocabulary, context)
     theirs = architecture.export_tensors(run.model.state_dict(), model, shapes)
