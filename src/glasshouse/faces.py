@@ -20,7 +20,7 @@ def face(
             return _import(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return get, lambda: sorted({*vars(import_module(package)), *places, *packages})
+    return get, lambda: sorted({*getattr(import_module(package), "__all__", ()), *places, *packages})
 
 
 def _import(name: str) -> ModuleType:
