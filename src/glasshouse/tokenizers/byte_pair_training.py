@@ -11,13 +11,10 @@ Memory: for each byte of the distinct pieces, 4 bytes for its token and up to 24
 for each distinct pair.
 """
 
-import heapq
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numba import types
-from numba.typed import List
 
 from glasshouse.compilation import kernel, kernel_only
 
@@ -25,45 +22,15 @@ PAIR_WORDS: Final = 4
 """Words in the slot of a pair: the pair (`left << 32 | right`), its count, its last occurrence, and the last step that
 increased its count. The occurrences of a pair form a linked list: each is a piece and the index of the occurrence before."""
 
-PAIRS, OCCURRENCES, TOKENS, MERGES = range(4)
+PAIRS, OCCURRENCES, CANDIDATES, TOKENS, MERGES, CHANGED = range(6)
 """The entries of `counters`."""
 
 REPORT_EVERY: Final = 1 << 10
 """New tokens between two progress reports."""
 
-_EMPTY = np.int64(-1)
+_EMPTY, _ROOT = np.int64(-1), np.int64(0)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _THIRTY_TWO = np.uint64(32)
-
-
-class Pieces(NamedTuple):
-    """The tokens of all pieces; for each piece its start, the number of its tokens, and how often it occurs."""
-
-    symbols: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
-    frequencies: np.ndarray
-
-
-class Pairs(NamedTuple):
-    """The hash table of pairs, their occurrences, and the pairs whose count has increased in this step.
-
-    `candidates` is a heap of (-count, pair): the most frequent pair comes first, and of several the smallest.
-    """
-
-    slots: np.ndarray
-    occurrences: np.ndarray
-    changed: Any
-    counters: np.ndarray
-    candidates: Any
-
-
-class Spellings(NamedTuple):
-    """The bytes of all tokens one after the other, where each token ends, and the hash table of tokens by their bytes."""
-
-    bytes: np.ndarray
-    ends: np.ndarray
-    slots: np.ndarray
 
 
 @kernel_only
@@ -77,139 +44,192 @@ def find_pair_slot(pairs, pair):
 
 
 @kernel_only
-def count_pair(pairs, pair, frequency, piece):
+def count_pair(pairs, pair, frequency, piece, occurrences, changed, counters):
     """Count a pair in a piece and record the occurrence. The first change in a step adds the pair to `changed`."""
-    slots, occurrences, counters = pairs.slots, pairs.occurrences, pairs.counters
-    slot = find_pair_slot(slots, pair)
-    if slots[slot] == _EMPTY:
-        slots[slot], slots[slot + 1], slots[slot + 2], slots[slot + 3] = pair, 0, _EMPTY, _EMPTY
+    slot = find_pair_slot(pairs, pair)
+    if pairs[slot] == _EMPTY:
+        pairs[slot], pairs[slot + 1], pairs[slot + 2], pairs[slot + 3] = pair, 0, _EMPTY, _EMPTY
         counters[PAIRS] += 1
-    slots[slot + 1] += frequency
-    last = slots[slot + 2]
+    pairs[slot + 1] += frequency
+    last = pairs[slot + 2]
     if last == _EMPTY or occurrences[2 * last] != piece:
         new = counters[OCCURRENCES]
         occurrences[2 * new], occurrences[2 * new + 1] = piece, last
-        slots[slot + 2] = new
+        pairs[slot + 2] = new
         counters[OCCURRENCES] += 1
-    if slots[slot + 3] != counters[MERGES]:
-        slots[slot + 3] = counters[MERGES]
-        pairs.changed.append(pair)
+    if pairs[slot + 3] != counters[MERGES]:
+        pairs[slot + 3] = counters[MERGES]
+        changed[counters[CHANGED]] = pair
+        counters[CHANGED] += 1
 
 
 @kernel_only
-def spell_token(left, right, spellings, counters):
+def heap_place(heap, hole, size, count, pair):
+    """Put a candidate (count, pair) at the index `hole` of the max-heap, then sift it up or down to its place.
+
+    A higher count comes first; ties go to the smaller pair.
+    """
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if heap[2 * parent] > count or (heap[2 * parent] == count and heap[2 * parent + 1] < pair):
+            break
+        heap[2 * hole], heap[2 * hole + 1] = heap[2 * parent], heap[2 * parent + 1]
+        hole = parent
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        best, other = heap[2 * child], heap[2 * child + 2] if child + 1 < size else _EMPTY
+        if other > best or (other == best and heap[2 * child + 3] < heap[2 * child + 1]):
+            child += 1
+            best = other
+        if best < count or (best == count and heap[2 * child + 1] > pair):
+            break
+        heap[2 * hole], heap[2 * hole + 1] = best, heap[2 * child + 1]
+        hole = child
+    heap[2 * hole], heap[2 * hole + 1] = count, pair
+
+
+@kernel_only
+def spell_token(left, right, token_bytes, token_ends, spellings, counters):
     """The id of the token that two tokens spell together. It is a new id unless a token with this spelling exists."""
-    spelled, ends, slots = spellings.bytes, spellings.ends, spellings.slots
     token = counters[TOKENS]
-    start = end = ends[token - 1]
+    start = end = token_ends[token - 1]
     digest = np.uint64(0)
     for half in range(2):
         half_token = right if half else left
-        for position in range(ends[half_token - 1] if half_token > 0 else 0, ends[half_token]):
-            spelled[end] = spelled[position]
-            digest = (digest ^ np.uint64(spelled[end])) * _MULTIPLIER
+        for position in range(token_ends[half_token - 1] if half_token > 0 else 0, token_ends[half_token]):
+            token_bytes[end] = token_bytes[position]
+            digest = (digest ^ np.uint64(token_bytes[end])) * _MULTIPLIER
             end += 1
-    mask = len(slots) - 1
+    mask = len(spellings) - 1
     slot = np.int64(digest >> _THIRTY_TWO) & mask
-    while slots[slot] != _EMPTY:
-        known = slots[slot]
-        if ends[known] - ends[known - 1] == end - start:
+    while spellings[slot] != _EMPTY:
+        known = spellings[slot]
+        if token_ends[known] - token_ends[known - 1] == end - start:
             index = 0
-            while start + index < end and spelled[ends[known - 1] + index] == spelled[start + index]:
+            while start + index < end and token_bytes[token_ends[known - 1] + index] == token_bytes[start + index]:
                 index += 1
             if start + index == end:
                 return known
         slot = (slot + 1) & mask
-    slots[slot] = token
-    ends[token] = end
+    spellings[slot] = token
+    token_ends[token] = end
     counters[TOKENS] = token + 1
     return token
 
 
 @kernel
-def count_pairs(pieces, pairs, piece):
+def count_pairs(symbols, piece_ends, frequencies, pairs, occurrences, changed, counters, piece):
     """Count the pairs of all pieces from `piece` on. Returns the first piece that the table has no room for, or the end."""
-    symbols = pieces.symbols
-    while piece < len(pieces.starts):
-        start, length = pieces.starts[piece], pieces.lengths[piece]
-        if (pairs.counters[PAIRS] + length) * 2 * PAIR_WORDS > len(pairs.slots):
+    while piece < len(piece_ends):
+        start = piece_ends[piece - 1] if piece > 0 else 0
+        if (counters[PAIRS] + piece_ends[piece] - start) * 2 * PAIR_WORDS > len(pairs):
             break
-        for position in range(start, start + length - 1):
+        for position in range(start, piece_ends[piece] - 1):
             pair = np.int64(symbols[position]) << 32 | symbols[position + 1]
-            count_pair(pairs, pair, pieces.frequencies[piece], piece)
+            count_pair(pairs, pair, frequencies[piece], piece, occurrences, changed, counters)
         piece += 1
     return piece
 
 
 @kernel
-def push_changed_pairs(pairs):
-    """Add all changed pairs with a positive count to the candidates."""
-    for pair in pairs.changed:
-        count = pairs.slots[find_pair_slot(pairs.slots, pair) + 1]
+def push_changed_pairs(pairs, changed, heap, counters):
+    """Add all changed pairs with a positive count to the heap of candidates."""
+    for index in range(counters[CHANGED]):
+        count = pairs[find_pair_slot(pairs, changed[index]) + 1]
         if count > 0:
-            heapq.heappush(pairs.candidates, (-count, pair))
-    pairs.changed.clear()
+            counters[CANDIDATES] += 1
+            heap_place(heap, counters[CANDIDATES] - 1, counters[CANDIDATES], count, changed[index])
+    counters[CHANGED] = 0
 
 
 @kernel_only
-def merge_in_piece(pieces, piece, pairs, pair, token):
-    """Merge a pair wherever it occurs in a piece, from left to right, and update all counts."""
-    symbols, slots, frequency = pieces.symbols, pairs.slots, pieces.frequencies[piece]
+def merge_in_piece(symbols, start, length, pair, token, frequency, piece, pairs, occurrences, changed, counters):
+    """Merge a pair wherever it occurs in a piece, from left to right, and update all counts. Returns the new length."""
     left, right = pair >> 32, pair & 0xFFFFFFFF
-    start = pieces.starts[piece]
     read = write = start
-    stop = start + pieces.lengths[piece]
+    stop = start + length
     while read < stop:
         symbol = np.int64(symbols[read])
         if symbol == left and read + 1 < stop and symbols[read + 1] == right:
             symbol = token
             if write > start:
                 before = np.int64(symbols[write - 1])
-                slots[find_pair_slot(slots, before << 32 | left) + 1] -= frequency
-                count_pair(pairs, before << 32 | token, frequency, piece)
+                pairs[find_pair_slot(pairs, before << 32 | left) + 1] -= frequency
+                count_pair(pairs, before << 32 | token, frequency, piece, occurrences, changed, counters)
             if read + 2 < stop:
                 after = np.int64(symbols[read + 2])
-                slots[find_pair_slot(slots, right << 32 | after) + 1] -= frequency
-                count_pair(pairs, token << 32 | after, frequency, piece)
+                pairs[find_pair_slot(pairs, right << 32 | after) + 1] -= frequency
+                count_pair(pairs, token << 32 | after, frequency, piece, occurrences, changed, counters)
             read += 1
         symbols[write] = symbol
         write += 1
         read += 1
-    pieces.lengths[piece] = write - start
+    return write - start
 
 
 @kernel
-def learn_merge_steps(pieces, pairs, spellings, merges, max_tokens):
+def learn_merge_steps(
+    symbols,
+    starts,
+    lengths,
+    frequencies,
+    pairs,
+    occurrences,
+    changed,
+    heap,
+    token_bytes,
+    token_ends,
+    spellings,
+    merges,
+    counters,
+    max_tokens,
+):
     """Merge until there are `max_tokens` tokens, no candidate is left, or the arrays may be too small for another step."""
-    slots, counters, candidates = pairs.slots, pairs.counters, pairs.candidates
-    while counters[TOKENS] < max_tokens and len(candidates) > 0:
+    while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
         # All new pairs of a step contain its new token, as the left or as the right token.
         new_pairs = 2 * counters[TOKENS] + 2
-        if (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(slots):
+        if (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs) or counters[MERGES] * 3 >= len(merges):
             break
-        if spellings.ends[counters[TOKENS] - 1] * 3 > len(spellings.bytes):
+        if (counters[CANDIDATES] + new_pairs) * 2 > len(heap) or token_ends[counters[TOKENS] - 1] * 3 > len(token_bytes):
             break
-        negative_count, pair = candidates[0]
-        slot = find_pair_slot(slots, pair)
-        count = slots[slot + 1]
-        if count > 0 and count != -negative_count:  # Other merges have consumed occurrences since the pair was pushed.
-            heapq.heapreplace(candidates, (-count, pair))
+        pair = heap[1]
+        slot = find_pair_slot(pairs, pair)
+        count = pairs[slot + 1]
+        if count > 0 and count != heap[0]:  # Other merges have consumed occurrences since the pair was pushed.
+            heap_place(heap, _ROOT, counters[CANDIDATES], count, pair)
             continue
-        heapq.heappop(candidates)
+        counters[CANDIDATES] -= 1
+        last = counters[CANDIDATES]
+        heap_place(heap, _ROOT, last, heap[2 * last], heap[2 * last + 1])
         if count <= 0:
             continue
         left, right = pair >> 32, pair & 0xFFFFFFFF
-        token = spell_token(left, right, spellings, counters)
-        merges.append((left, right, token))
-        occurrence = slots[slot + 2]
-        slots[slot + 2] = _EMPTY
+        token = spell_token(left, right, token_bytes, token_ends, spellings, counters)
+        step = counters[MERGES]
+        merges[3 * step], merges[3 * step + 1], merges[3 * step + 2] = left, right, token
+        occurrence = pairs[slot + 2]
+        pairs[slot + 2] = _EMPTY
         while occurrence != _EMPTY:
-            piece = np.int64(pairs.occurrences[2 * occurrence])
-            occurrence = np.int64(pairs.occurrences[2 * occurrence + 1])
-            merge_in_piece(pieces, piece, pairs, pair, token)
-        slots[slot + 1] = 0
-        push_changed_pairs(pairs)
-        counters[MERGES] += 1
+            piece = np.int64(occurrences[2 * occurrence])
+            occurrence = np.int64(occurrences[2 * occurrence + 1])
+            lengths[piece] = merge_in_piece(
+                symbols,
+                starts[piece],
+                lengths[piece],
+                pair,
+                token,
+                frequencies[piece],
+                piece,
+                pairs,
+                occurrences,
+                changed,
+                counters,
+            )
+        pairs[slot + 1] = 0
+        push_changed_pairs(pairs, changed, heap, counters)
+        counters[MERGES] = step + 1
 
 
 @kernel
@@ -239,46 +259,68 @@ def learn_merges(
     token_of_byte[alphabet] = np.arange(256)
     symbols = token_of_byte[np.frombuffer(pieces, np.uint8)]
     lengths = np.diff(piece_ends, prepend=0)
-    counted = Pieces(symbols, piece_ends - lengths, lengths, frequencies)
-    counters = np.zeros(4, np.int64)
-    counters[MERGES] = -2  # Differs from `_EMPTY` and from all later steps, so that the first counts are changes too.
-    pairs = Pairs(
-        np.full(PAIR_WORDS << 14, _EMPTY, np.int64),
-        # A piece of n bytes starts with n - 1 occurrences, and each of its at most n - 1 merges adds two.
-        np.empty(2 * 3 * max(1, len(symbols)), np.int32),
-        List.empty_list(types.int64),
-        counters,
-        List.empty_list(types.UniTuple(types.int64, 2)),
-    )
+    starts = piece_ends - lengths
+    counters = np.zeros(6, np.int64)
+    # A piece of n bytes starts with n - 1 occurrences, and each of its at most n - 1 merges adds two.
+    occurrences = np.empty(2 * 3 * max(1, len(symbols)), np.int32)
+    changed = np.empty(max(1 << 16, 2 * max_tokens + 2), np.int64)
+    pairs = np.full(PAIR_WORDS << 14, _EMPTY, np.int64)
     piece = 0
-    while (piece := count_pairs(counted, pairs, piece)) < len(frequencies):
+    counters[MERGES] = -2  # Differs from `_EMPTY` and from all later steps, so that the first counts are changes too.
+    while True:
+        piece = count_pairs(symbols, piece_ends, frequencies, pairs, occurrences, changed, counters, piece)
+        if piece >= len(frequencies):
+            break
         pairs = _doubled(pairs)
-    push_changed_pairs(pairs)
+        changed = np.resize(changed, max(len(changed), len(pairs) // PAIR_WORDS))
+    heap = np.empty(4 * counters[CHANGED] + 2, np.int64)
+    push_changed_pairs(pairs, changed, heap, counters)
     counters[TOKENS], counters[MERGES] = 256, 0
-    spellings = Spellings(
-        np.resize(alphabet.astype(np.uint8), 1 << 16),
-        np.concatenate((np.arange(1, 257), np.zeros(max_tokens, np.int64))),
-        np.full(1 << (2 * max_tokens + 1).bit_length(), _EMPTY, np.int32),
-    )
-    merges = List.empty_list(types.UniTuple(types.int64, 3))
-    while counters[TOKENS] < max_tokens and pairs.candidates:
+    spellings = np.full(1 << (2 * max_tokens + 1).bit_length(), _EMPTY, np.int32)
+    token_ends = np.zeros(max_tokens + 256, np.int64)
+    token_ends[:256] = np.arange(1, 257)
+    token_bytes = np.resize(alphabet.astype(np.uint8), 1 << 16)
+    merges = np.empty(3 * max_tokens, np.int64)
+    while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
         stop = min(max_tokens, int(counters[TOKENS]) + REPORT_EVERY)
-        learn_merge_steps(counted, pairs, spellings, merges, stop)
+        learn_merge_steps(
+            symbols,
+            starts,
+            lengths,
+            frequencies,
+            pairs,
+            occurrences,
+            changed,
+            heap,
+            token_bytes,
+            token_ends,
+            spellings,
+            merges,
+            counters,
+            stop,
+        )
         report(int(counters[TOKENS]))
         new_pairs = 2 * int(counters[TOKENS] + REPORT_EVERY)
-        while (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs.slots):
+        while (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs):
             pairs = _doubled(pairs)
-        if (needed := 3 * int(spellings.ends[counters[TOKENS] - 1])) > len(spellings.bytes):
-            spellings = spellings._replace(bytes=np.resize(spellings.bytes, 2 * needed))
+        heap = _with_room(heap, 2 * int(counters[CANDIDATES] + new_pairs))
+        token_bytes = _with_room(token_bytes, 3 * int(token_ends[counters[TOKENS] - 1]))
+        merges = _with_room(merges, 3 * int(counters[MERGES] + 1))
     learned: dict[tuple[int, int], int] = {}
-    for left, right, token in merges:
+    for left, right, token in merges[: 3 * counters[MERGES]].reshape(-1, 3).tolist():
         # A pair can be merged again after one of its tokens has been spelled by other merges. Its last rank counts.
         learned.pop((left, right), None)
         learned[left, right] = token
     return [(left, right, token) for (left, right), token in learned.items()], int(counters[TOKENS])
 
 
-def _doubled(pairs: Pairs) -> Pairs:
-    slots = np.full(2 * len(pairs.slots), _EMPTY, np.int64)
-    rehash_pairs(pairs.slots, slots)
-    return pairs._replace(slots=slots)
+def _doubled(pairs: np.ndarray) -> np.ndarray:
+    """The same pairs in a table of twice the size."""
+    larger = np.full(2 * len(pairs), _EMPTY, np.int64)
+    rehash_pairs(pairs, larger)
+    return larger
+
+
+def _with_room(array: np.ndarray, needed: int) -> np.ndarray:
+    """The array itself, or a longer copy if it has fewer than `needed` entries."""
+    return array if needed <= len(array) else np.concatenate((array, np.empty(2 * needed - len(array), array.dtype)))

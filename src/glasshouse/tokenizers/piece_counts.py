@@ -165,7 +165,9 @@ def count_stream(
     Special tokens end a piece and are not counted. `report` receives the number of characters counted so far.
     """
     separator = special_pattern(specials)
-    total, tables = PieceCounts(pattern), [PieceCounts(pattern) for _ in range(threads)]
+    total = PieceCounts(pattern)
+    # One thread counts into the total itself.
+    tables = [total] if threads == 1 else [PieceCounts(pattern) for _ in range(threads)]
     pending: list[Future[None] | None] = [None] * threads
     characters = 0
 
@@ -180,8 +182,9 @@ def count_stream(
     def combine() -> None:
         for worker in range(threads):
             finish(worker)
-            total.add_counts(*tables[worker].to_arrays())
-            tables[worker] = PieceCounts(pattern)
+            if tables[worker] is not total:
+                total.add_counts(*tables[worker].to_arrays())
+                tables[worker] = PieceCounts(pattern)
         if len(total) > max_pieces:
             total.drop_rarest(max_pieces // 2)
 
