@@ -54,7 +54,7 @@ KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 def _annotation(option: Option) -> Any:
     name = f"--{option.name.replace('_', '-')}"
-    shown = typer.Option(name, metavar=option.metavar or None, help=option.text, envvar=option.environment)
+    shown = typer.Option(name, metavar=option.metavar or None, help=option.text)
     return Annotated[option.kind if option.default is not None else option.kind | None, shown]
 
 

@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Option:
-    """One option. `metavar` is the form of its value, and `environment` a variable that may hold it.
+    """One option. `metavar` is the form of its value.
 
     `low` and `high` are the limits of a number, both allowed; `above` is a lower limit that is not.
     """
@@ -27,7 +27,6 @@ class Option:
     low: float | None = None
     high: float | None = None
     above: float | None = None
-    environment: str | None = None
     name: str = ""
     default: Any = None
     hint: Any = str
@@ -46,10 +45,9 @@ def option(
     low: float | None = None,
     high: float | None = None,
     above: float | None = None,
-    environment: str | None = None,
 ) -> Any:
     """A field of a dataclass that is an option. `text` is its help."""
-    return field(default=default, metadata={"option": Option(text, metavar, low, high, above, environment)})
+    return field(default=default, metadata={"option": Option(text, metavar, low, high, above)})
 
 
 def options_of(kind: type) -> tuple[Option, ...]:
