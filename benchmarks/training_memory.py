@@ -31,7 +31,6 @@ from glasshouse import models
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.models.base import Model
-from glasshouse.records import machine
 from glasshouse.specs import spec_files
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.next_token import NextToken
@@ -39,12 +38,10 @@ from glasshouse.training import activation_checkpointing, cost_plan, devices, pa
 from glasshouse.training.engine import Engine
 from glasshouse.training.job import Job
 
-PLAIN, RECOMPUTED, OFFLOADED, SHARDED = "plain", "checkpoint_activations", "offload_optimiser", "parallel=shard"
-CASES = (PLAIN, RECOMPUTED, OFFLOADED, f"{RECOMPUTED} {OFFLOADED}", SHARDED, f"{SHARDED} {RECOMPUTED}")
+PLAIN, RECOMPUTED, SHARDED = "plain", "checkpoint_activations", "parallel=shard"
+CASES = (PLAIN, RECOMPUTED, SHARDED, f"{SHARDED} {RECOMPUTED}")
 # The ways to fit a larger decoder on one GPU, each with all before it.
-LARGEST = (PLAIN, RECOMPUTED, f"{RECOMPUTED} {OFFLOADED}")
-# The share of the main memory that the search may fill.
-MAIN_MEMORY_SHARE = 0.88
+LARGEST = (PLAIN, RECOMPUTED)
 WARM_UP, STEPS = 2, 3
 
 
@@ -72,7 +69,7 @@ def spec_of(size: Size, case: str) -> Spec:
     tables = {
         "data": {"source": "state-of-the-union", "context": size.context},
         "model": {**shape, "position": "learned", "norm": "layer", "activation": "gelu"},
-        "training": training | {name: True for name in case.split() if name in (RECOMPUTED, OFFLOADED)},
+        "training": training | {name: True for name in case.split() if name == RECOMPUTED},
     }
     return spec_files.from_tables(tables)
 
@@ -179,21 +176,8 @@ def find_largest(case: str, console: Console) -> dict[int, Any]:
             f"{case}: {layers} layers, {result['parameters'] / 1e9:.2f} B parameters: peak {result['peak'] / 1e9:.1f} GB, "
             f"predicted {sum(result['predicted'].values()) / 1e9:.1f} GB, {result['seconds']:.2f} s per step"
         )
-        if OFFLOADED in case and main_memory_needed(layers + 1) > machine.memory() * MAIN_MEMORY_SHARE:
-            console.print(
-                f"{case}: {layers + 1} layers would need {main_memory_needed(layers + 1) / 1e9:.0f} GB of main memory"
-            )
-            break
         layers += 1
     return tried
-
-
-def main_memory_needed(layers: int) -> int:
-    """The bytes of the optimiser's state of the large decoder."""
-    with torch.device("meta"):
-        size = replace(LARGE, layers=layers)
-        model = models.assemble(spec_of(size, PLAIN).model, size.vocabulary, size.context)
-    return 8 * sum(parameter.numel() for parameter in model.parameters())
 
 
 def predicted_layers(case: str) -> int:
@@ -207,10 +191,7 @@ def predicted_layers(case: str) -> int:
             sum(cost_plan.at_peak(cost_plan.training_memory(job, "bf16"), job.spec.training).values()) for job in jobs
         )
     each = (large - small) / 4
-    layers = int((available - small) / each) + 4
-    while OFFLOADED in case and main_memory_needed(layers) > machine.memory() * MAIN_MEMORY_SHARE:
-        layers -= 1
-    return layers
+    return int((available - small) / each) + 4
 
 
 def main() -> None:

@@ -90,18 +90,6 @@ setup = ["module load cuda"]
 python = "python3"
 container = "apptainer exec --nv glasshouse.sif"
 sbatch = ["--constraint=a100"]
-
-[hardware]
-gpu = "H200"
-gpu_memory_gb = 141.0
-peak_tflops = 989.0
-achieved_share = 0.45
-node_gb_per_second = 450.0
-network_gb_per_second = 400.0
-bandwidth_share = 0.8
-node_latency_us = 3.0
-network_latency_us = 8.0
-price_per_gpu_hour = 2.0
 """
 
 

@@ -21,7 +21,6 @@ def prepare(rng: random.Random, number: int, place: Place) -> list[str]:
         "questions.toml": [["grid", "questions.toml", "--models", "lm", "--max-tokens", "2", "--output", "out"]],
         "cluster.toml": [
             ["sbatch", "demo-lm", "data.files=mine.txt"],
-            ["doctor", "demo-lm", "data.files=mine.txt", "--cluster", "2x4"],
             ["train", "demo-lm", "data.files=mine.txt", "--on", "slurm", "--dry-run"],
             ["sbatch", "demo-lm", "data.files=mine.txt", "--time", "2-0"],
         ],

@@ -1,8 +1,8 @@
-"""Glasshouse on a cluster: train in jobs, watch and stop them, predict a training's cost, prepare a corpus."""
+"""Glasshouse on a cluster: train in jobs, watch and stop them, measure the machine, prepare a corpus."""
 
 from glasshouse.api.corpus_jobs import submit_preparation
 from glasshouse.api.jobs import cancel, cluster_example, jobs, jobs_folder
-from glasshouse.api.machine import doctor, measure_steps, plan_cluster
+from glasshouse.api.machine import doctor, measure_steps
 from glasshouse.api.submission import train_task, training_script
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.job_status import JobStatus
@@ -18,7 +18,6 @@ __all__ = [
     "jobs",
     "jobs_folder",
     "measure_steps",
-    "plan_cluster",
     "submit_preparation",
     "train_task",
     "training_script",

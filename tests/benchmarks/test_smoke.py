@@ -25,7 +25,6 @@ IN_PROCESS = ("attention_cost", "replica_speed", "training_speed")
 SLOW = (
     "certificates",
     "classifiers",
-    "cluster_prediction",
     "corpus_preparation",
     "fault_injection",
     "fine_tuning",

@@ -54,7 +54,6 @@ def test_help_of_the_program_says_where_to_begin() -> None:
 
 def test_brackets_in_a_text_are_no_markup() -> None:
     assert "'data.files=[a.txt,b.jsonl.gz]'" in " ".join(worked(call("train", "--help")).out.split())
-    assert "The table [hardware] of the cluster file" in " ".join(worked(call("doctor", "--help")).out.split())
 
 
 def test_the_version_is_printed() -> None:

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.specs.errors import GlasshouseError, LaunchError, SpecError
 from glasshouse.training import cost_plan, format_timing
 
 from .program import (
     SMALL,
     call,
-    refused,
     worked,
 )
 
@@ -61,34 +59,3 @@ def test_training_says_what_it_chose_and_why(text: Path) -> None:
     assert "by rule" in choice
     assert choice in trained.err
     assert html.escape(choice) in Path("runs/told/report.html").read_text()
-
-
-def test_doctor_of_a_cluster_needs_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.toml").write_text("[hardware]\nprice_per_gpu_hour = 3\n")
-    monkeypatch.setenv("GLASSHOUSE_CLUSTER", str(tmp_path / "mine.toml"))
-    shown = worked(call("doctor", "language-model", *SMALL, "--cluster", "2x2")).out
-    assert "1 sequence" in shown
-    assert "1 sequences" not in shown
-    for words in (
-        "replicate (DDP), chosen",
-        "shard (FSDP2)",
-        "memory of a GPU",
-        "waiting for others",
-        "tokens/s",
-        "GPU hours",
-    ):
-        assert words in shown
-    assert "3 a GPU hour" in shown
-    assert "The prediction assumes:" in shown
-    assert "warning" not in worked(call("doctor", "language-model", "training.batch=256", "--cluster", "1x1")).out
-
-
-def test_doctor_refuses_bad_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.toml").write_text("[hardware]\nnode_gb_per_second = -450\n")
-    refused(call("doctor", "language-model", "--cluster", "8x"), LaunchError, "8x")
-    refused(call("doctor", "language-model", "--cluster", "0x8"), LaunchError, "0x8")
-    refused(call("doctor", "--cluster", "8x8"), GlasshouseError)
-    refused(call("doctor", "langauge-model", "--cluster", "8x8"), SpecError)
-    refused(call("doctor", "language-model", "model.heads=3", "--cluster", "8x8"), SpecError)
-    monkeypatch.setenv("GLASSHOUSE_CLUSTER", str(tmp_path / "mine.toml"))
-    refused(call("doctor", "language-model", "--cluster", "8x8"), LaunchError, "node_gb_per_second=-450")

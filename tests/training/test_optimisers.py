@@ -213,17 +213,6 @@ def test_lora_adapters_are_trained_and_merged(name, rows, pretrained):
     assert torch.equal(before["embedding.weight"], after["embedding.weight"])
 
 
-def test_offloaded_steps_are_those_of_the_optimiser_alone(name, text, monkeypatch):
-    monkeypatch.setattr("glasshouse.training.offloading.CHUNK", 2000)
-    weights_after = []
-    for changes in ((), ("training.offload_optimiser=true",)):
-        engine = Job.prepare(demo_spec(text, f"training.optimiser={name}", CONSTANT, *changes), CPU).engine()
-        for step in range(3):
-            engine.step(step)
-        weights_after.append(engine.model.state_dict())
-    torch.testing.assert_close(*weights_after, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize("capability", ASKS)
 def test_a_capability_is_there_or_refused_with_the_reason(name, capability):
     spec = glasshouse.runs.spec_of("demo-lm", f"training.optimiser={name}", CONSTANT, ASKS[capability])

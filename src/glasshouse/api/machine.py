@@ -1,25 +1,22 @@
-"""Public functions that describe this machine, time training steps on it, and predict the cost of a recipe on a cluster."""
+"""Public functions that describe this machine and time training steps on it."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from glasshouse.launching import cluster_hardware, cluster_settings
 from glasshouse.records import machine, progress_bar
 from glasshouse.runs.resolve_spec import spec_of
-from glasshouse.specs.errors import GlasshouseError, NoDataNamed
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.recipes import DEMO
 from glasshouse.specs.spec import Spec
 from glasshouse.training import (
-    cluster_prediction,
     compute_choice,
     devices,
     format_timing,
     kept_measurements,
     replica_count,
 )
-from glasshouse.training.cluster_prediction import ClusterPlan
 from glasshouse.training.job import Job
 from glasshouse.training.kept_measurements import SpeedMeasurement
 
@@ -78,24 +75,3 @@ def _measure_spec(spec: Spec, words: tuple[str, ...], device: torch.device) -> S
         measurement = format_timing.measure(job, words, show)
     kept_measurements.keep(measurement)
     return measurement
-
-
-def plan_cluster(
-    recipe: str, *overrides: str, cluster: str, device: str = "auto", **sections: dict[str, Any]
-) -> ClusterPlan:
-    """Predict the cost of training a recipe on a cluster, without allocating the model or reading its data.
-
-    `cluster` is the number of nodes and of GPUs in each, such as "8x8". The hardware is that of the cluster file
-    (see `cluster_example`), or nodes of H200 GPUs. If the GPU of this machine is of the same kind, a step is measured.
-    """
-    nodes, gpus_per_node = cluster_hardware.shape_of(cluster)
-    hardware = cluster_settings.load().hardware
-    here, measured = devices.pick(device), None
-    try:
-        spec, has_data = spec_of(recipe, *overrides, **sections), True
-    except NoDataNamed:
-        # Nothing is read, so any name of a file will do.
-        spec, has_data = spec_of(recipe, *overrides, "data.files=none", **sections), False
-    if has_data and here.type == "cuda" and hardware.gpu.lower() in torch.cuda.get_device_name(here).lower():
-        measured = cluster_prediction.measured_step_seconds(spec, nodes * gpus_per_node, here)
-    return cluster_prediction.make(spec, nodes, gpus_per_node, hardware, measured)

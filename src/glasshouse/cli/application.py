@@ -59,7 +59,7 @@ def application() -> typer.Typer:
                 app.add_typer(module.app, name=name, rich_help_panel=group)
                 continue
             command = getattr(module, function)
-            # A bracket in a text, such as [hardware], is no markup.
+            # A bracket in a text, such as [a.txt], is no markup.
             text = escape(inspect.getdoc(command) or "")
             app.command(name, help=text, epilog=escape(module.EXAMPLES), rich_help_panel=group)(command)
     return app

@@ -1,4 +1,4 @@
-"""`glasshouse doctor`: describe this machine, measure its speed, and predict the cost of a recipe on it or on a cluster."""
+"""`glasshouse doctor`: describe this machine, measure its speed, and predict the cost of a recipe on it."""
 
 from typing import Annotated
 
@@ -6,22 +6,12 @@ import typer
 
 from glasshouse.cli.arguments import Device, Overrides
 
-EXAMPLES = (
-    "Examples: glasshouse doctor · glasshouse doctor demo-lm model.width=512 · "
-    "glasshouse doctor demo-lm --measure · glasshouse doctor gpt-2 training.batch=512 --cluster 8x8"
-)
+EXAMPLES = "Examples: glasshouse doctor · glasshouse doctor demo-lm model.width=512 · glasshouse doctor demo-lm --measure"
 
 
 def doctor(
     recipe: Annotated[str | None, typer.Argument(help="A recipe whose cost to predict.")] = None,
     overrides: Overrides = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NODESxGPUS",
-            help="Predict the cost on a cluster instead: the number of nodes and of GPUs in each, such as 8x8.",
-        ),
-    ] = None,
     measure: Annotated[
         bool,
         typer.Option(
@@ -36,21 +26,13 @@ def doctor(
 
     With --measure, training chooses number format, threads and replicas by what was measured, on this machine and for steps
     of this shape. Otherwise a rule chooses them, which the table shows.
-
-    With --cluster, predict them for a cluster: memory of each GPU, communication, GPU hours. Neither data nor GPUs are
-    needed. The table [hardware] of the cluster file describes the cluster; `glasshouse sbatch --example` prints one.
     """
     import glasshouse
     from glasshouse.api import machine
-    from glasshouse.cli.plan_output import print_cluster_plan, print_measurement, print_plan
+    from glasshouse.cli.plan_output import print_measurement, print_plan
     from glasshouse.cli.tables import show
     from glasshouse.formatting import flops
 
-    if cluster is not None:
-        if recipe is None:
-            raise glasshouse.GlasshouseError("name a recipe, such as: glasshouse doctor gpt-2 --cluster 8x8")
-        print_cluster_plan(machine.plan_cluster(recipe, *(overrides or ()), cluster=cluster, device=device))
-        return
     if measure:
         for measurement in machine.measure_steps(recipe or "", *(overrides or ()), device=device):
             print_measurement(measurement)

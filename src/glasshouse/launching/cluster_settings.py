@@ -1,17 +1,14 @@
-"""A cluster's habits in one small TOML file: partition, time limit, modules to load, container, hardware. Knows nothing of
-jobs."""
+"""A cluster's habits in one small TOML file: partition, time limit, modules to load, container. Knows nothing of jobs."""
 
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.launching import cluster_hardware
-from glasshouse.launching.cluster_hardware import ClusterHardware, check_lines
 from glasshouse.records import user_paths
-from glasshouse.specs import toml_text
+from glasshouse.specs import catalogue, toml_text
 from glasshouse.specs.errors import LaunchError
 from glasshouse.specs.options import option, options_of, words
 
@@ -43,10 +40,11 @@ time = "4:00:00"             # the time limit of a job; a job that reaches it sa
 # Further options of sbatch.
 # sbatch = ["--constraint=a100", "--mail-type=FAIL"]
 """
-EXAMPLE += cluster_hardware.EXAMPLE
 # Slurm may send a signal so much earlier than it was asked to.
 SIGNAL_SECONDS = 60
 # Slurm's ways to write a time limit: minutes, minutes:seconds, hours:minutes:seconds, and days-hours[:minutes[:seconds]].
+# How an error names the type of a line.
+_KINDS = {str: "a text in quotes", int: "a whole number", tuple: "a list of texts"}
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(\d+)(?::(\d+))?(?::(?P<third>\d+))?")
 
 
@@ -68,7 +66,6 @@ class ClusterSettings:
     python: str = ""
     container: str = ""
     sbatch: tuple[str, ...] = ()
-    hardware: ClusterHardware = field(default_factory=ClusterHardware)
 
     @property
     def processes_on_a_node(self) -> int:
@@ -174,8 +171,16 @@ def read(path: Path) -> ClusterSettings:
         table = toml_text.read(path)
     except (OSError, ValueError) as error:
         raise LaunchError(f"the cluster file {path} cannot be read: {error}; correct or delete it") from None
-    hardware = ClusterHardware.from_table(table.pop("hardware", {}), f"the cluster file {path}")
-    kinds = {line.name: type(line.default) for line in fields(ClusterSettings) if line.name != "hardware"}
-    check_lines(table, kinds, f"the cluster file {path}")
-    lines: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
-    return ClusterSettings(**lines, hardware=hardware)
+    settings = asdict(ClusterSettings())
+    for name, value in table.items():
+        if name not in settings:
+            raise LaunchError(
+                f"the cluster file {path} has an unknown line {name!r}{catalogue.did_you_mean(name, settings)}; the lines "
+                f"are: {', '.join(settings)}"
+            )
+        kind = type(settings[name])
+        line = tuple(value) if isinstance(value, list) else value
+        if type(line) is not kind or (kind is tuple and not all(isinstance(text, str) for text in line)):
+            raise LaunchError(f"in the cluster file {path} must be {_KINDS[kind]}", name, value)
+        settings[name] = line
+    return ClusterSettings(**settings)

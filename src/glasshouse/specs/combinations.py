@@ -6,7 +6,7 @@ These are the rules that can be checked without torch. `models.build` checks whe
 from itertools import islice
 
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import NoDataNamed, SpecError
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 
 
@@ -24,7 +24,7 @@ def check(spec: Spec) -> None:
         )
     untrained = not training.steps and not training.epochs
     if not data.source and not data.files and not untrained:
-        raise NoDataNamed(
+        raise SpecError(
             "the spec names no data; set data.source (data.source=state-of-the-union) or data.files (data.files=mine.txt)"
         )
     if model.width % model.heads and not model.head_width:
@@ -77,13 +77,6 @@ def check(spec: Spec) -> None:
             ("needs the same trained weights in all steps, but training.freeze='gradual' changes them; choose one of them"),
             "training.processes",
             training.processes,
-        )
-    if training.processes > 1 and training.offload_optimiser:
-        raise SpecError(
-            f"is for one process, but training.processes={training.processes}; leave one of them out: with "
-            "training.parallel=shard every process holds only its share of the optimiser's state",
-            "training.offload_optimiser",
-            True,
         )
     if training.lora_rank and training.freeze == "gradual":
         raise SpecError(

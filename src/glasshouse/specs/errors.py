@@ -106,10 +106,6 @@ class SpecError(GlasshouseError):
     """An invalid spec: an unknown field, a wrong type, a value out of range, or parts that do not fit together."""
 
 
-class NoDataNamed(SpecError):
-    """A spec that names no data."""
-
-
 class DataError(GlasshouseError):
     """Data that cannot be read, or that are too few for the task. What a message quotes of the data stays on its line."""
 

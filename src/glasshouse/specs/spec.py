@@ -253,11 +253,6 @@ class TrainingSpec(OpenSection):
         "compute the activations of a block again in the backward pass instead of storing them: less memory, more time",
         rare=True,
     )
-    offload_optimiser: bool = setting(
-        False,
-        "on CUDA, keep the optimiser's state in main memory and copy it to the GPU in every step: less memory, more time",
-        rare=True,
-    )
     compile: bool = setting(False, "compile the model with torch.compile (slow to start)")
     cuda_graph: bool = setting(True, "on CUDA, record the step as a CUDA graph and replay it")
     bf16_residual: bool = setting(

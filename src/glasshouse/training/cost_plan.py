@@ -20,7 +20,7 @@ from glasshouse import cpu_kernels, models
 from glasshouse.formatting import size
 from glasshouse.models import parameter_counts
 from glasshouse.parts.attention import distance_bias_kernel
-from glasshouse.records import machine, progress_bar
+from glasshouse.records import progress_bar
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.tasks import linear_cross_entropy
@@ -29,7 +29,6 @@ from glasshouse.training import (
     compute_choice,
     devices,
     lora,
-    offloading,
     optimisers,
     precision,
     process_group,
@@ -50,9 +49,7 @@ TIMING_SHARE = 0.01
 SMALL_FLOPS, SMALL_NUMBERS = 4e9, 2e7
 # The side of the matrices that give the speed of a device.
 ESTIMATE_SIZE = 1024
-# The purpose of the optimiser's state that visits the GPU while it is updated.
-VISITING = "visiting optimiser state"
-# The share of the free memory that a prediction may fill. Kernels allocate workspaces besides.
+# The share of the free memory that a prediction may fill.
 MEMORY_SHARE = 0.9
 
 
@@ -134,7 +131,8 @@ def choose_parallelism(job: Job) -> tuple[str, str]:
     needed = sum(training_memory(job, training.precision).values())
     # The processes of a machine without a GPU share its memory.
     available = free_memory(job.device) // (1 if job.device.type == "cuda" else process_group.local_size())
-    kind = REPLICATE if fits(needed, available) else SHARD
+    # A share of the memory is left for the workspaces of kernels.
+    kind = REPLICATE if needed <= available * MEMORY_SHARE else SHARD
     if kind == SHARD:
         optimisers.check(replace(training, parallel=SHARD))
     verb = "holds" if kind == REPLICATE else "holds a share of"
@@ -142,11 +140,6 @@ def choose_parallelism(job: Job) -> tuple[str, str]:
         f"training.parallel={kind}: each of {count} processes {verb} all weights, because training needs about "
         f"{size(needed)} with all of them, and {size(available)} are free"
     )
-
-
-def fits(needed: int, available: float) -> bool:
-    """Whether a prediction of memory leaves enough of what is available for the workspaces of kernels."""
-    return needed <= available * MEMORY_SHARE
 
 
 def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
@@ -165,16 +158,8 @@ def _too_large(job: Job, memory: Callable[[str], dict[str, int]]) -> SpecError |
     if (needed := next(totals)) > available and (needed := min(needed, next(totals))) > available:
         return SpecError(
             f"training needs about {size(needed)} of memory, but this device has {size(available)}; choose a smaller "
-            f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model, "
-            "training.checkpoint_activations=true, or on a GPU training.offload_optimiser=true"
-        )
-    state = 2 * sharded(memory("fp32"), processes)["gradients"] if _is_offloaded(job) else 0
-    if state > machine.memory():
-        return SpecError(
-            f"puts {size(state)} of optimiser state into main memory, but this machine has {size(machine.memory())}; "
-            "choose a smaller model, or several GPUs",
-            "training.offload_optimiser",
-            True,
+            f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model "
+            "or training.checkpoint_activations=true"
         )
     return None
 
@@ -208,8 +193,8 @@ def at_peak(memory: dict[str, int], training: TrainingSpec) -> dict[str, int]:
     activations while gradients come. With gradient accumulation, a forward pass begins with the gradients before it."""
     if training.gradient_accumulation > 1:
         return memory
-    of_backward, of_forward = ("gradients", VISITING), ("activations", "loss gradient")
-    moments = [{key: held for key, held in memory.items() if key not in freed} for freed in (of_backward, of_forward)]
+    not_held = ("gradients",), ("activations", "loss gradient")
+    moments = [{key: held for key, held in memory.items() if key not in freed} for freed in not_held]
     return max(moments, key=lambda moment: sum(moment.values()))
 
 
@@ -264,22 +249,14 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
             activations -= logits // 2
         # Gradients in 8 bits have a place of their own.
         logits = logits // 4 if spec.training.fp8_products else 0
-    state = {"optimiser": optimisers.memory(model, spec.training)}
-    if _is_offloaded(job):
-        sizes = [parameter.nbytes for parameter in model.parameters() if parameter.requires_grad]
-        state = {"optimiser": 0, VISITING: offloading.bytes_on_gpu(sizes)}
     return {
         "weights": parameters,
         "gradients": trained,
-        **state,
+        "optimiser": optimisers.memory(model, spec.training),
         "activations": activations,
         # The backward pass of the loss holds the logits' gradient in addition to the saved logits.
         "loss gradient": logits,
     }
-
-
-def _is_offloaded(job: Job) -> bool:
-    return job.spec.training.offload_optimiser and job.device.type == "cuda"
 
 
 def _is_small(job: Job, rows: int) -> bool:

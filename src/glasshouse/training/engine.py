@@ -26,7 +26,6 @@ from glasshouse.tasks.base import Batch, Evaluation, Task
 from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors, tied_output
 from glasshouse.training.compiling import compiled
 from glasshouse.training.freezing import UnfreezingSchedule
-from glasshouse.training.offloading import OffloadedState
 from glasshouse.training.parallelism import LossSum, Parallelism
 
 
@@ -117,7 +116,6 @@ class Engine(TrainableModel):
         # Sharding replaces the model's parameters, so the optimiser is built afterwards.
         self.synchronised_loss = self.parallelism.synchronised(self.loss_sum, self.model)
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
-        self.offloaded = OffloadedState(self.optimiser) if spec.training.offload_optimiser else None
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
         self.average = copies(self.model.state_dict()) if spec.training.ema else None
         self.evaluates_average = True
@@ -133,10 +131,9 @@ class Engine(TrainableModel):
         self.graphed_step = cuda_graphs.GraphedStep(self._update, device, spec.training)
         self.graphed_forward = cuda_graphs.GraphedForward(self.model, device, spec.training)
         # An optimiser of another package may hold its learning rate as a number, which a CUDA graph would never update.
-        # Neither communication, nor copies that are waited for, nor activation checkpointing, which saves the state of
-        # random numbers, can be recorded.
+        # Neither communication nor activation checkpointing, which saves the state of random numbers, can be recorded.
         rates_are_tensors = all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
-        plain = self.parallelism.size == 1 and self.offloaded is None and not spec.training.checkpoint_activations
+        plain = self.parallelism.size == 1 and not spec.training.checkpoint_activations
         self.graphed_step.enabled &= rates_are_tensors and self.optimiser_skips and plain
 
     @property
@@ -183,7 +180,7 @@ class Engine(TrainableModel):
             torch.ge(self.first_nonfinite, 0, out=self.optimiser.found_inf)
         # An optimiser that skips updates by `found_inf` is always called. Otherwise this waits for the device.
         if self.optimiser_skips or self.first_nonfinite < 0:
-            (self.offloaded or self.optimiser).step()
+            self.optimiser.step()
             if self.average is not None:
                 update_average(self.average, self.model.state_dict(), ema_rate)
         return torch.stack([loss, norm])
@@ -261,7 +258,7 @@ class Engine(TrainableModel):
     def restore(self, checkpoint: Checkpoint) -> None:
         where = f"the checkpoint {name_of(checkpoint.step)}"
         load_weights(self.model, checkpoint.groups["model"], where)
-        optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"], self.offloaded)
+        optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"])
         if self.average is not None:
             optimisers.refuse_unfit(checkpoint.groups["average"], self.average, f"the average of {where}")
             for name, tensor in checkpoint.groups["average"].items():

@@ -28,7 +28,7 @@ IDLE_SHARE = 0.3
 # The fields of training that change the work of a step.
 TRAINING_FIELDS = (
     *("batch", "batch_warmup", "window_warmup", "gradient_accumulation", "optimiser", "ema", "freeze", "lora_rank"),
-    *("lora_targets", "processes", "checkpoint_activations", "offload_optimiser", "cuda_graph", "bf16_residual"),
+    *("lora_targets", "processes", "checkpoint_activations", "cuda_graph", "bf16_residual"),
     "fp8_products",
 )
 # Seconds, one figure for each round of a measurement.

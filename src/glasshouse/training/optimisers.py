@@ -16,7 +16,6 @@ from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import sharded_tensors
 from glasshouse.training.freezing import depths, trained_parameters
-from glasshouse.training.offloading import OffloadedState
 
 DELETE = "delete that checkpoint, and the run is resumed from an earlier one"
 
@@ -182,9 +181,7 @@ def state(optimiser: torch.optim.Optimizer, model: nn.Module) -> Tensors:
     }
 
 
-def restore(
-    optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Tensors, offloaded: OffloadedState | None = None
-) -> None:
+def restore(optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Tensors) -> None:
     """Restore what `state` returned. Refuses a state that this optimiser does not have: RunError."""
     parameters = dict(model.named_parameters())
     if isinstance(optimiser, ListedUpdate):
@@ -197,9 +194,6 @@ def restore(
         if parameter_name not in parameters:
             raise RunError(f"a state of an optimiser is of {parameter_name!r}, which is no parameter; {DELETE}")
         parameter = parameters[parameter_name]
-        if offloaded:
-            offloaded.take(parameter, key, tensor)
-            continue
         moved = tensor.to(parameter.device)
         # Counters are whole in every process.
         optimiser.state[parameter][key] = sharded_tensors.like(moved, parameter) if moved.dim() else moved

@@ -51,7 +51,6 @@ FREE_FIELDS = {"training": ("seed", "learning_rate", "weight_decay"), "model": (
 OF_SINGLE_MODELS = {
     "checkpoint_activations": "computes the blocks of a single model again",
     "fp8_products": "computes the products of a single model",
-    "offload_optimiser": "moves the state of a single model",
 }
 
 
