@@ -38,8 +38,8 @@ def test_help_has_an_example_that_parses(words: tuple[str, ...]) -> None:
     examples = re.search(r"Examples?: (glasshouse .*)$", shown)
     assert examples, shown
     for example in examples[1].split(" · "):
-        command: Any = typer.main.get_command(application())
         arguments = shlex.split(example)[1:]
+        command: Any = typer.main.get_command(application(arguments))
         while arguments and arguments[0] in getattr(command, "commands", {}):
             command = command.commands[arguments.pop(0)]
         command.make_context("glasshouse", arguments)  # raises a usage error for an option that is not there

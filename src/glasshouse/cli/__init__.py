@@ -40,13 +40,14 @@ def main() -> None:
     # At its end Python would look for garbage among all objects once more. The system takes their memory anyway.
     atexit.register(gc.freeze)
     _escape_unknown_characters()
+    words = sys.argv[1:]
     try:
         if "RANK" in os.environ:
             from glasshouse.api import training
 
-            training.run_as_rank(application())
+            training.run_as_rank(application(words))
         else:
-            application()()
+            application(words)()
     except GlasshouseError as error:
         print_error(error)
         sys.exit(error.exit_status)
@@ -72,7 +73,7 @@ class CommandLine:
     """The reader of errors who typed a command: fields are its options, or FIELD=VALUE if it takes those."""
 
     def __init__(self, words: list[str]) -> None:
-        command = get_command(application())
+        command = get_command(application(words))
         for word in words:
             command = getattr(command, "commands", {}).get(word, command)
         self.options = {str(parameter.name): max(parameter.opts, key=len) for parameter in command.params}

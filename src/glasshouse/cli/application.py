@@ -1,6 +1,7 @@
 """The typer application: the commands in groups, and the order in which a user needs them."""
 
 import inspect
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated
 
@@ -37,8 +38,8 @@ def options(
     """Build, train, inspect and compare Transformers."""
 
 
-def application() -> typer.Typer:
-    """The whole command line."""
+def application(words: Sequence[str] = ()) -> typer.Typer:
+    """The command line: if `words` begin with a command, with that command alone, since reading all of them takes a while."""
     app = typer.Typer(
         name="glasshouse",
         help="Build, train, inspect and compare Transformers.",
@@ -50,8 +51,12 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(options)
+    known = {name for names in GROUPS.values() for name in names.split()}
+    wanted = known.intersection(words[:1]) or known
     for group, names in GROUPS.items():
         for name in names.split():
+            if name not in wanted:
+                continue
             # `import` is a keyword of Python, so its module and function end in an underscore.
             function = name.replace("-", "_") + ("_" if name == "import" else "")
             module = import_module(f"glasshouse.cli.{function}")
