@@ -48,7 +48,7 @@ TRAIN = (
     Step("Batch, loss, gradient, update", "training/engine.py"),
     Step("Log; evaluate; checkpoint", "training/loop.py", ("metrics.jsonl", "checkpoints/")),
     Step("Evaluate the best weights", "training/run_progress.py", ("run.json: outcome",)),
-    Step("Write the report", "api/report_files.py", ("report.html",)),
+    Step("Write the report", "api/reports.py", ("report.html",)),
     Step("Print metrics, suggest commands", "cli/run_output.py"),
 )
 COMPARE = (
@@ -63,7 +63,7 @@ COMPARE = (
     Step("Queue arms × seeds", "studies/run_queue.py"),
     Step("Train each group of runs", "training/loop.py", ("ARM/seed-N/",)),
     Step("Judge all arms", "verdicts/verdict.py"),
-    Step("Write report and tables", "api/report_files.py", ("report.html", "comparison.json")),
+    Step("Write report and tables", "api/reports.py", ("report.html", "comparison.json")),
     Step("Print the verdicts", "cli/study_output.py"),
 )
 

@@ -33,7 +33,7 @@ def page() -> str:
     lines = [HEAD, "## Capabilities", "", *(f"- **{name}**: {meaning}" for name, meaning in CAPABILITIES.items())]
     for family, field in part_list.FAMILIES.items():
         lines += ["", f"## {family.replace('_', '-')}: `{field}`"]
-        for entry in part_list.entries(family):
+        for entry in part_list.parts_of(family):
             lines += ["", f"### `{entry.word}`", "", f"`{entry.name}`. {entry.source}".strip(), "", entry.about]
             if entry.unsupported:
                 lines += ["", *(f"- lacks *{name}*: {reason}" for name, reason in entry.unsupported.items())]

@@ -21,13 +21,13 @@ os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
 if TYPE_CHECKING:
     # The names for an editor and a type checker. `_NAMES` gives the same ones at run time.
     from glasshouse.api.exchange import export as export
-    from glasshouse.api.imports import import_model as import_model
+    from glasshouse.api.exchange import import_model as import_model
+    from glasshouse.api.experiments import prune as prune
     from glasshouse.api.inspection import attribute as attribute
     from glasshouse.api.inspection import heads as heads
     from glasshouse.api.inspection import lens as lens
     from glasshouse.api.inspection import look as look
     from glasshouse.api.inspection import patch as patch
-    from glasshouse.api.pruning import prune as prune
     from glasshouse.api.reports import report as report
     from glasshouse.api.run import Run as Run
     from glasshouse.api.runs import classify as classify
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from glasshouse.api.runs import sample as sample
     from glasshouse.api.runs import translate as translate
     from glasshouse.api.serving import serve as serve
+    from glasshouse.api.studies import Study as Study
     from glasshouse.api.studies import compare as compare
     from glasshouse.api.studies import list_studies as list_studies
     from glasshouse.api.studies import open_study as open_study
     from glasshouse.api.studies import sweep as sweep
     from glasshouse.api.studies import try_claim as try_claim
-    from glasshouse.api.study import Study as Study
     from glasshouse.api.training import plan as plan
     from glasshouse.api.training import resume as resume
     from glasshouse.api.training import train as train
@@ -51,16 +51,14 @@ if TYPE_CHECKING:
     from glasshouse.specs.errors import GlasshouseError as GlasshouseError
 
 _NAMES = {
-    "api.exchange": "export",
-    "api.imports": "import_model",
+    "api.exchange": "export import_model",
+    "api.experiments": "prune",
     "api.inspection": "attribute heads lens look patch",
-    "api.pruning": "prune",
     "api.reports": "report",
     "api.run": "Run",
     "api.runs": "classify evaluate list_runs open_run predict sample translate",
     "api.serving": "serve",
-    "api.studies": "compare list_studies open_study sweep try_claim",
-    "api.study": "Study",
+    "api.studies": "Study compare list_studies open_study sweep try_claim",
     "api.training": "plan resume train",
     "launching.cluster_settings": "Slurm",
     "specs.errors": "GlasshouseError",

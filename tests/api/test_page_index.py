@@ -6,6 +6,7 @@ from urllib.parse import urldefrag
 
 from glasshouse.api import page_index
 from glasshouse.pages import page_links
+from glasshouse.results.index import PageLink
 from glasshouse.specs.errors import RunError
 from tests.records.example_folders import REPORT, make_run, make_study
 from tests.refusals import refused
@@ -81,3 +82,23 @@ def test_without_any_folder_there_is_no_index(tmp_path: Path, monkeypatch) -> No
     monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path / "no-studies"))
     with refused(RunError, "no-studies"):
         page_index.write(page_index.folders_of())
+
+
+def test_a_page_keeps_its_links(tmp_path: Path) -> None:
+    path, kept = tmp_path / "a" / "report.html", [PageLink("a & b", "../x.html?c=1&d=2")]
+    path.parent.mkdir()
+    path.write_text(page_links.with_links(REPORT, kept))
+    page_index.write_page(path, REPORT.replace("a page", "newer"))
+    assert page_links.links_of(path.read_text()) == kept
+    assert "newer" in path.read_text()
+
+
+def test_a_new_page_links_to_an_index_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "report.html"
+    path.parent.mkdir()
+    (tmp_path / "index.html").write_text("the page of someone")
+    page_index.write_page(path, REPORT)
+    assert page_links.links_of(path.read_text()) == []
+    (tmp_path / "index.html").write_text(page_links.GENERATOR)
+    page_index.write_page(path, REPORT)
+    assert [link.address for link in page_links.links_of(path.read_text())] == ["../index.html"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import glasshouse
-from glasshouse.api import report_files
+from glasshouse.api import reports
 from glasshouse.records import run_entries
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.results import plain_verdict
@@ -75,7 +75,7 @@ def first_arm_takes(name: str) -> Callable[[Table], None]:
 def test_what_decides_a_verdict_is_refused_if_it_is_damaged(norms, change, code, named):
     shutil.copytree(norms, norms.with_name("sound"))
     alter(norms / "study.json", change)
-    for act in (lambda: report_files.write_study(StudyFolder(norms)), lambda: glasshouse.open_study("norms").comparison):
+    for act in (lambda: reports.write_study(StudyFolder(norms)), lambda: glasshouse.open_study("norms").comparison):
         with refused(code, named):
             act()
     listed = worked(call("studies")).out
@@ -130,7 +130,7 @@ def test_a_run_of_another_arm_does_not_count(norms):
 @pytest.mark.parametrize("margin", [2**70, 1e30, 1e-320])
 def test_a_margin_that_can_be_read_can_be_written_in_words(norms, margin):
     alter(norms / "study.json", lambda table: table["rule"].update(margin=margin))
-    results = report_files.write_study(StudyFolder(norms))
+    results = reports.write_study(StudyFolder(norms))
     assert all(arm.plain for arm in results.arms if arm.difference)
 
 

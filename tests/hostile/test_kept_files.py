@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import glasshouse
-from glasshouse.api import report_files
+from glasshouse.api import reports
 from glasshouse.baselines import baseline_results
 from glasshouse.baselines.baseline_results import BaselineResult, BaselineResults, PairedDifference
 from glasshouse.claims import registration, trial_values, trials
@@ -55,7 +55,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
     results.write(run.folder.baselines_file)
     losses = {"layer": [2.0, 2.1, 2.2], "rms": [1.0, 1.1, 1.3]}
     study = write_study("norms", make_design("model.norm=layer,rms", finished=True), losses, folder / "studies")
-    report_files.write_study(study)
+    reports.write_study(study)
     _make_trial(folder / "trial")
     job = JobFolder(folder / "job")
     job.path.mkdir()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from glasshouse.api import report_files
+from glasshouse.api import reports
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies import arms, multiverse, study_folder, study_results
 from glasshouse.studies.study_options import Question
@@ -105,7 +105,7 @@ def test_every_universe_is_judged_on_every_split(study):
     assert words["reported", "0.5", "test"] == "undecided"
     assert words["tuned", "1", "validation"] == "undecided"
     assert words["tuned", "1", "test"] == "better"
-    page = report_files.write_study(study) and study.report_file.read_text()
+    page = reports.write_study(study) and study.report_file.read_text()
     assert "rms: better under 5 of 8 combinations of choices (undecided in 3)" in page
     assert "depends on the learning rate and the split" in page
 
@@ -113,8 +113,8 @@ def test_every_universe_is_judged_on_every_split(study):
 def test_a_universe_without_runs_yet_is_left_out():
     design = make_design(NORMS, multiverse=True, finished=True)
     study = write_study("norms", design, BETTER)
-    (cell,) = report_files.write_study(study).multiverse
+    (cell,) = reports.write_study(study).multiverse
     assert cell.main
     assert cell.choices == {"learning rate": "reported", "initialisation": "0.5"}
     empty = study_folder.create(make_design(NORMS, multiverse=True), "empty")
-    assert report_files.write_study(empty).multiverse == ()
+    assert reports.write_study(empty).multiverse == ()

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glasshouse.api import report_files
+from glasshouse.api import reports
 from glasshouse.records import item_values
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
@@ -48,7 +48,7 @@ def test_runs_are_scored_once(study: StudyFolder, monkeypatch: pytest.MonkeyPatc
 def test_the_verdict_is_about_seeds_and_items(study: StudyFolder) -> None:
     design = study.design()
     study_items.score_runs(study, design, "cpu")
-    results = report_files.write_study(study)
+    results = reports.write_study(study)
     assert (results.items, results.item_name) == (30, "windows of text")
     difference = results.arms[1].difference
     plain = study_values.current_verdicts(study, replace(design, question=replace(design.question, items=False)))["rms"]
@@ -71,7 +71,7 @@ def test_a_damaged_file_is_refused_with_the_remedy(study: StudyFolder) -> None:
 
 
 def test_a_study_without_scored_runs_has_a_report(study: StudyFolder) -> None:
-    results = report_files.write_study(study)
+    results = reports.write_study(study)
     assert results.items == 0
     assert results.arms[1].difference is None
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from glasshouse.api import report_files
+from glasshouse.api import reports
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.studies import study_folder, study_replication, study_results
@@ -77,13 +77,13 @@ def test_both_studies_say_whether_the_verdict_was_the_same() -> None:
     assert differs.words == {"rms": ("better", "undecided")}
     assert study_results.collect(again).replications == (same,)
     assert study_results.collect(other).replications == (differs,)
-    page = report_files.write_study(original) and original.report_file.read_text()
+    page = reports.write_study(original) and original.report_file.read_text()
     assert 'href="../norms-replication/report.html"' in page
-    page = report_files.write_study(again) and again.report_file.read_text()
+    page = reports.write_study(again) and again.report_file.read_text()
     assert 'href="../norms/report.html"' in page
 
 
 def test_a_replication_without_its_original_has_a_report() -> None:
     again = write_study("again", make_design(NORMS, replicates="gone"), BETTER)
-    (outcome,) = report_files.write_study(again).replications
+    (outcome,) = reports.write_study(again).replications
     assert (outcome.original, outcome.words, outcome.finished) == ("gone", {}, False)

@@ -5,7 +5,7 @@ import math
 import re
 from dataclasses import replace
 
-from glasshouse.api import linked_page, page_index, report_files
+from glasshouse.api import page_index, reports
 from glasshouse.pages import page_links
 from glasshouse.results.index import PageLink
 from glasshouse.specs.errors import GlasshouseError
@@ -57,7 +57,7 @@ def test_an_arm_that_diverged_has_a_verdict_sentence() -> None:
     for seed in range(3):
         write_run(study.run(layer, seed), layer.spec, 3.0 + 0.1 * seed)
         write_run(study.run(rms, seed), rms.spec, None, status="failed")
-    results = report_files.write_study(study)
+    results = reports.write_study(study)
     assert study_results.verdict_sentences(results) == {
         "rms": "rms diverged in every seed (3 of 3): its loss was not finite"
     }
@@ -73,7 +73,7 @@ def test_a_first_arm_that_diverged_leaves_nothing_to_compare_with() -> None:
     for seed in range(3):
         write_run(study.run(layer, seed), layer.spec, None, status="failed")
         write_run(study.run(rms, seed), rms.spec, 3.0 + 0.1 * seed)
-    (sentence,) = study_results.verdict_sentences(report_files.write_study(study)).values()
+    (sentence,) = study_results.verdict_sentences(reports.write_study(study)).values()
     assert "layer diverged in every seed" in sentence
     assert "nothing to be compared with" in sentence
 
@@ -83,15 +83,15 @@ def test_the_page_and_the_reports_of_its_runs_lead_to_each_other() -> None:
     losses = {"sinusoidal": [3.0, 3.1], "learned": [2.0, 2.1]}
     study = write_study("positions", make_design("model.position=sinusoidal,learned", seeds=(0, 1)), losses)
     first = study.run(study.design().arms[0], 0)
-    linked_page.write(first.report_file, REPORT)
-    report_files.write_study(study)
+    page_index.write_page(first.report_file, REPORT)
+    reports.write_study(study)
     found = dict(re.findall('<a data-run="([^"]*)" href="([^"]*)">', study.report_file.read_text()))
     assert list(found) == ["sinusoidal/seed-0", "sinusoidal/seed-1", "learned/seed-0", "learned/seed-1"]
     assert found["sinusoidal/seed-0"] == "sinusoidal/seed-0/report.html"
     assert found["learned/seed-1"] == "learned/seed-1/"
     assert all((study.path / address).exists() for address in found.values())
     later = study.path / "learned" / "seed-1" / "report.html"
-    linked_page.write(later, REPORT)
+    page_index.write_page(later, REPORT)
     for report in (first.report_file, later):
         assert page_links.links_of(report.read_text()) == [PageLink("the study positions", "../../report.html")]
     page_index.write(page_index.folders_of(study.path.parent))
@@ -101,7 +101,7 @@ def test_the_page_and_the_reports_of_its_runs_lead_to_each_other() -> None:
 
 def test_a_study_without_runs_has_a_report() -> None:
     study = study_folder.create(make_design("model.norm=layer,rms"), "norms")
-    results = report_files.write_study(study)
+    results = reports.write_study(study)
     assert results.status == "interrupted"
     assert all(arm.summary is None for arm in results.arms)
 
@@ -122,7 +122,7 @@ def test_a_verdict_that_one_seed_decides_comes_with_a_warning() -> None:
     losses = {"layer": [3.0] * 5, "rms": [3.0 + difference for difference in differences]}
     rule = VerdictRule(margin=0.01)
     study = write_study("norms", make_design("model.norm=layer,rms", seeds=(0, 1, 2, 3, 7), rule=rule), losses)
-    results = report_files.write_study(study)
+    results = reports.write_study(study)
     assert results.arms[1].difference is not None
     fragile = results.arms[1].difference.fragile
     assert fragile is not None
@@ -132,7 +132,7 @@ def test_a_verdict_that_one_seed_decides_comes_with_a_warning() -> None:
     assert warning in (study.path / "table.md").read_text()
     losses = {"layer": [3.0] * 6, "rms": [2.0, 2.1, 2.05, 1.95, 1.9, 2.0]}
     steady = write_study("steady", make_design("model.norm=layer,rms", seeds=tuple(range(6)), rule=rule), losses)
-    assert "one seed decides" not in "".join(study_results.verdict_sentences(report_files.write_study(steady)).values())
+    assert "one seed decides" not in "".join(study_results.verdict_sentences(reports.write_study(steady)).values())
 
 
 def test_verdicts_are_stored_in_plain_words_and_a_quick_look_is_marked() -> None:
@@ -142,7 +142,7 @@ def test_verdicts_are_stored_in_plain_words_and_a_quick_look_is_marked() -> None
     for seed in range(3):
         write_run(study.run(layer, seed), layer.spec, 3.0 + 0.01 * seed)
         write_run(study.run(rms, seed), rms.spec, 2.5 + 0.01 * seed)
-    results = report_files.write_study(study)
+    results = reports.write_study(study)
     assert results.arms[0].plain == ""
     assert results.arms[1].plain.startswith("rms beat layer in 3 of 3 seeds: validation perplexity 12.3 instead of 20.3")
     assert results.arms[1].caution.startswith("a quick look")

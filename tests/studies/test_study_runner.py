@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from glasshouse.api import report_files
-from glasshouse.api.study import Study
+from glasshouse.api import reports
+from glasshouse.api.studies import Study
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_runner
@@ -45,7 +45,7 @@ def run_study(
         *words,
     )
     asked = StudyOptions(metric="test.accuracy", seeds=seeds, name="study", replicas=replicas, **options)
-    study = study_runner.run_study("compare", words, asked, Local("cpu"), report_files.write_study, folder)
+    study = study_runner.run_study("compare", words, asked, Local("cpu"), reports.write_study, folder)
     assert isinstance(study, StudyFolder)
     return study
 

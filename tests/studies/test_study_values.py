@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 import glasshouse
-from glasshouse.api import report_files
+from glasshouse.api import reports
 from glasshouse.specs.errors import SpecError
 from glasshouse.studies import study_folder, study_registration, study_request, study_values
 from glasshouse.studies.study_options import Question
@@ -28,7 +28,7 @@ def positions() -> study_folder.StudyFolder:
 
 def test_pairs_are_added_to_a_finished_study_and_the_planned_verdicts_stay() -> None:
     study = positions()
-    before = report_files.write_study(study)
+    before = reports.write_study(study)
     digest = study_registration.digest(study.design())
     assert before.pairs == ()
     opened = glasshouse.studies.judge_all_pairs("positions")

@@ -230,7 +230,7 @@ def test_replicas_are_refused_with_the_optimisers_own_reason(name):
 
 
 def test_the_list_of_parts_has_every_optimiser_with_known_capabilities():
-    entries = {entry.word: entry for entry in part_list.entries("optimiser")}
+    entries = {entry.word: entry for entry in part_list.parts_of("optimiser")}
     assert list(entries) == catalogue.names("optimiser")
     assert all(set(entry.unsupported) <= set(CAPABILITIES) and entry.about for entry in entries.values())
     assert "training.momentum" in [setting.name for setting in entries["muon"].settings]

@@ -1,24 +1,31 @@
-"""Public functions for experiments with a trained run: features, few-shot classification, data augmentation."""
+"""Public functions for experiments with a trained run: features, few-shot, pictures, pruning, replays."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.api.opened_run import run_of
-from glasshouse.generation.paraphrase import (
-    AugmentedFile,
-    Paraphrase,
-    check_augmented,
-    paraphrase,
-    write_augmented,
-)
+import glasshouse
+from glasshouse.api.reports import train_folder
+from glasshouse.generation import paraphrase
+from glasshouse.generation.paraphrase import AugmentedFile, Paraphrase
 from glasshouse.generation.sampling_options import Sampling
-from glasshouse.inspection import feature_classifiers, labelled_texts
+from glasshouse.inspection import feature_classifiers, held_out_pictures, image_retrieval, labelled_texts, pruning
 from glasshouse.inspection import few_shot as few_shot_classification
 from glasshouse.inspection.feature_classifiers import Features
 from glasshouse.inspection.few_shot import FewShot
-from glasshouse.pages import figures, line_charts
-from glasshouse.records import progress_bar
+from glasshouse.inspection.held_out_pictures import Description, Target
+from glasshouse.inspection.pruning import Pruned
+from glasshouse.pages import figures, inspection_figures, line_charts, retrieval_page
+from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.results.retrieval import Retrieval
+from glasshouse.runs import resolve_spec
+from glasshouse.runs.run import run_of
+from glasshouse.specs.errors import GlasshouseError, RunError
+from glasshouse.training import nonfinite
+from glasshouse.training.engine import load_weights
+from glasshouse.training.job import Job
+from glasshouse.training.nonfinite import ModuleOutput
 
 
 def features(
@@ -90,12 +97,119 @@ def augment(
 ) -> AugmentedFile:
     """Write the rows of a file with `copies` paraphrases of each, in which a masked-token run has replaced some tokens."""
     sampling = Sampling(temperature=temperature, seed=seed)
-    check_augmented(Path(file), Path(output))
+    paraphrase.check_augmented(Path(file), Path(output))
     opened = run_of(run, device)
     with progress_bar.bar("paraphrasing") as bar:
 
         def paraphrase_texts(texts: Sequence[str]) -> list[list[Paraphrase]]:
             options = (opened.spec.data.context, copies, share, sampling)
-            return paraphrase(opened.model, opened.tokenizer, texts, *options, progress=bar)
+            return paraphrase.paraphrase(opened.model, opened.tokenizer, texts, *options, progress=bar)
 
-        return write_augmented(Path(file), Path(output), paraphrase_texts, field, label)
+        return paraphrase.write_augmented(Path(file), Path(output), paraphrase_texts, field, label)
+
+
+def describe(
+    run: str | PathLike[str],
+    pictures: Sequence[Target] = (),
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> list[Description]:
+    """What a run writes about pictures: files, numbers of held-out pictures, or arrays; by default the first six held-out.
+
+    `output` is an image file that shows each picture with its description.
+    """
+    if output is not None:
+        figures.check_path(Path(output))
+    with progress_bar.bar("describing") as bar:
+        found = held_out_pictures.describe(run_of(run, device), pictures, bar)
+    if output is not None:
+        inspection_figures.captioned_pictures([(each.picture, each.text, each.caption) for each in found], Path(output))
+    return found
+
+
+def prompt(
+    run: str | PathLike[str],
+    prompts: Sequence[str] = (),
+    target: Target = None,
+    pictures: int = 6,
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> tuple[Retrieval, Path]:
+    """Rank prompts by their similarity to a picture, retrieve pictures for each prompt, and write a page of the results.
+
+    The target is a picture file, or the number of a held-out picture.
+    """
+    opened = run_of(run, device)
+    path = Path(output) if output else opened.folder.path / "prompting.html"
+    retrieval_page.check_path(path)
+    with progress_bar.bar("comparing"):
+        result = image_retrieval.rank_and_retrieve(opened, target, prompts, pictures)
+    if path.suffix == ".html":
+        atomic_files.write_text(path, retrieval_page.render(result))
+    else:
+        retrieval_page.draw(result, path)
+    return result, path
+
+
+def prune(
+    run: str | PathLike[str],
+    name: str,
+    heads: float | None = None,
+    weights: float | None = None,
+    by: str = "gradient",
+    then_train: int = 0,
+    data: str | PathLike[str] | None = None,
+    examples: int = 128,
+    device: str = "auto",
+) -> tuple[Pruned, "glasshouse.Run"]:
+    """Write a smaller run: without a share of the heads, or with a share of the weights set to zero.
+
+    With `then_train`, the pruned run is stored as `name`-untrained, and `name` is trained from it for this number of steps.
+    Returns what was removed, and the final run.
+    """
+    if (heads is None) == (weights is None):
+        raise GlasshouseError("prune needs a share of heads or a share of weights; give one of the two")
+    if then_train < 0:
+        raise GlasshouseError("is below 0; choose a number of steps", "then_train", then_train)
+    if then_train and weights is not None:
+        raise GlasshouseError("training would fill the weights that were set to zero; prune heads, or leave out then_train")
+    pruned_name = f"{name}-untrained" if then_train else name
+    for wanted in {name, pruned_name}:
+        run_folder.check_free(wanted)
+    opened = run_of(run, device)
+    with progress_bar.bar("pruning") as bar:
+        if heads is not None:
+            file = None if data is None else str(data)
+            result = pruning.prune_heads(opened, heads, by, pruned_name, file, examples, bar)
+        else:
+            result = pruning.prune_weights(opened, weights or 0.0, pruned_name)
+    if not then_train:
+        return result, glasshouse.Run(result.run, device)
+    changes = (f"training.steps={then_train}", "training.epochs=0", f"training.start_from={result.run.path}")
+    spec = resolve_spec.run_spec(str(result.run.spec_file), *changes)
+    trained = run_folder.create(spec, name, name, asked=resolve_spec.words_of(str(result.run.spec_file), *changes))
+    return result, glasshouse.Run(train_folder(trained, str(opened.device)), device)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A failed step, repeated: its number, its loss, the output of every module, and the first output that is not finite."""
+
+    step: int
+    loss: float
+    outputs: list[ModuleOutput]
+    culprit: ModuleOutput | None
+
+
+def replay(run: str | PathLike[str], device: str = "cpu") -> Replay:
+    """Repeat the step at which the loss or the gradient of a run became NaN or infinite."""
+    opened = run_of(run, device)
+    if not (opened.folder.failure / "failure.json").exists():
+        raise RunError(
+            f"{opened.name} has no failed step: all its losses and gradients are finite, so there is nothing to replay"
+        )
+    step, batch, weights = nonfinite.load(opened.folder.failure)
+    engine = Job.prepare(opened.spec, opened.device, opened.tokenizer).engine()
+    load_weights(engine.model, weights, str(opened.folder.failure))
+    loss, outputs = nonfinite.examine(engine, step, batch)
+    return Replay(step, loss, outputs, nonfinite.first_nonfinite(outputs))

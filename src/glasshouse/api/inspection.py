@@ -5,7 +5,6 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.api.opened_run import run_of
 from glasshouse.inspection import (
     activation_patching,
     attribution,
@@ -31,6 +30,7 @@ from glasshouse.pages import attention_page, explorer_page, figures, inspection_
 from glasshouse.pages.inspection_figures import HeatMap
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.report import AttentionMap
+from glasshouse.runs.run import run_of
 from glasshouse.specs.errors import GlasshouseError
 
 ATTRIBUTIONS = (*attribution.METHODS, "direct")

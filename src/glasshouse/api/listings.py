@@ -1,4 +1,4 @@
-"""Public functions for lists of recipes and of runs, which compare, rename and delete runs too. They do not import torch."""
+"""Public functions that list recipes and runs, and compare, rename, delete and pack runs. They do not import torch."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.records import plain_files, progress_bar, run_changes, run_folder, run_list
+from glasshouse.records import plain_files, progress_bar, run_archive, run_changes, run_folder, run_list
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.run_list import RunDifferences
@@ -76,11 +76,11 @@ def rename_run(old: str, new: str) -> Path:
     if os.path.lexists(taken := run_folder.root() / run_folder.checked_name(new)):
         raise RunError(f"{taken} already exists; choose another new name than {new!r}, or delete that run")
     run = run_changes.rename(old, new)
-    tell_of_old_report(run)
+    _tell_of_old_report(run)
     return run.path
 
 
-def tell_of_old_report(run: RunFolder) -> None:
+def _tell_of_old_report(run: RunFolder) -> None:
     """Tell how to make a report again that has another name than the run, in its title and in its commands."""
     with suppress(OSError), plain_files.open_to_read(run.report_file) as page:
         if f"<title>{run.name} ".encode() not in page.read(HEAD_BYTES):
@@ -98,3 +98,33 @@ def delete_runs(*names: str, confirm: Callable[[list[str]], bool] = lambda names
         return []
     run_changes.delete(runs)
     return found
+
+
+def pack(run: str | PathLike[str], output: str | PathLike[str] | None = None) -> Path:
+    """Write a run to one file: weights, optimiser state, spec, tokenizer, metrics and report. Returns the path of the file.
+
+    The default is RUN.tar.gz in the current folder. Its data are not packed. A list of SHA-256 digests is.
+    """
+    folder = run_folder.find(run)
+    path = Path(output) if output else Path(f"{folder.name}{run_archive.SUFFIX}")
+    with progress_bar.bar(f"packing {folder.name}") as bar:
+        run_archive.pack(folder, path, bar)
+    return path
+
+
+def unpack(file: str | PathLike[str], name: str | None = None, max_bytes: int = run_archive.MOST_BYTES) -> Path:
+    """Make a run from a file that `pack` wrote, under its own name or another, and return the path of its folder.
+
+    Every file is compared with its digest. A file with anything else in it than plain files of a run, or with more than
+    `max_bytes` of them, is refused, and nothing of it remains.
+    """
+    with progress_bar.bar(f"unpacking {Path(file).name}") as bar:
+        folder = run_archive.unpack(Path(file), name, max_bytes, bar)
+    _tell_of_old_report(folder)
+    data = folder.tables().get("data", {})
+    if absent := [path for path in data.get("files", ()) if not Path(path).exists()]:
+        progress_bar.say(
+            f"the data of {folder.name} are not on this machine ({', '.join(absent)}); sample and classify work without "
+            "them, evaluate works with --data FILE"
+        )
+    return folder.path

@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
-from glasshouse.api.linked_page import INDEX, REPORT, index_link, is_index, link, run_address, study_link
 from glasshouse.pages import index_page, page_links
-from glasshouse.records import atomic_files, containment, progress_bar, run_entries, run_folder
+from glasshouse.records import atomic_files, containment, plain_files, progress_bar, run_entries, run_folder
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.results.index import IndexContent, PageLink, Points, RunRow, StudyRow
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_entries, study_folder
 from glasshouse.studies.study_entries import StudyEntry
 
-CLAIMS_PAGE = "claims.html"
+INDEX, REPORT, CLAIMS_PAGE = "index.html", "report.html", "claims.html"
 # The address of a page, from its path.
 Address = Callable[[Path], str]
 
@@ -225,6 +225,58 @@ def _link_study(folders: PageFolders, study: StudyEntry, claims_page: Path | Non
     for run in (run for run in study.runs if run.has_report and not containment.passes_link(run.path, within)):
         back = [index_link(index, run.path)]
         _relink(run.path / REPORT, [*back, *([study_link(study.path, run.path)] if study.has_report else [])])
+
+
+def is_index(path: Path) -> bool:
+    """Whether a file is an index that Glasshouse wrote."""
+    try:
+        return page_links.GENERATOR in plain_files.read_text(path)
+    except OSError:
+        return False
+
+
+def link(text: str, target: Path, folder: Path) -> PageLink:
+    """A relative link from a page in this folder, so that all folders can be moved together."""
+    return PageLink(text, Path(os.path.relpath(target, folder)).as_posix())
+
+
+def index_link(index: Path, folder: Path) -> PageLink:
+    """The link from a page in this folder back to the index."""
+    return link("all runs and studies", index, folder)
+
+
+def run_address(study: Path, run: str) -> str:
+    """The address of a run from the page of its study: its report, or its folder if it has none yet."""
+    return quote(f"{run}/{REPORT}" if (study / run / REPORT).is_file() else f"{run}/")
+
+
+def add_study_link(report: Path, study: Path) -> None:
+    """Link a run's report to the page of its study, if it is not linked yet."""
+    with suppress(OSError, UnicodeError):  # a page that cannot be read or written keeps its links
+        page = plain_files.read_text(report)
+        links, back = page_links.links_of(page), study_link(study, report.parent)
+        if back not in links:
+            atomic_files.write_text(report, page_links.with_links(page, [*links, back]))
+
+
+def study_link(study: Path, folder: Path) -> PageLink:
+    """The link from a run's folder to the page of its study."""
+    return link(f"the study {study.name}", study / REPORT, folder)
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page with the links that it had; without any, with a link to the index of the runs folder or of its parent,
+    and from a run of a study to the study's page."""
+    try:
+        links = page_links.links_of(plain_files.read_text(path))
+    except OSError:
+        links = []
+    if not links:
+        found = [file for file in (path.parent.parent / INDEX, run_folder.root() / INDEX) if is_index(file)]
+        links = [index_link(file, path.parent) for file in found[:1]]
+        study = run_folder.study_around(path.parent)
+        links += [study_link(study, path.parent)] if study and (study / REPORT).is_file() else []
+    atomic_files.write_text(path, page_links.with_links(page, links))
 
 
 def _relink(path: Path, links: list[PageLink], runs: Sequence[PageLink] = ()) -> None:

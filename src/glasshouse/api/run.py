@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Any
 from glasshouse.runs import run as open_runs
 
 if TYPE_CHECKING:
-    from glasshouse.api import exchange, experiments, inspection, pictures, pruning, replays, reports
+    from glasshouse.api import exchange, experiments, inspection, reports
 
 # Module of `glasshouse.api` -> its functions that are methods of a run.
 METHODS = {
     "inspection": "look explore lens attribute patch heads head_statistics layers pruning_curves gradients",
-    "experiments": "features few_shot",
-    "pictures": "describe prompt",
+    "experiments": "features few_shot describe prompt prune replay",
     "exchange": "export certify",
     "reports": "report card",
-    "replays": "replay",
-    "pruning": "prune",
 }
 
 
@@ -51,14 +48,14 @@ class Run(open_runs.Run):
         gradients = inspection.gradients
         features = experiments.features
         few_shot = experiments.few_shot
-        describe = pictures.describe
-        prompt = pictures.prompt
+        describe = experiments.describe
+        prompt = experiments.prompt
         export = exchange.export
         certify = exchange.certify
         report = reports.report
         card = reports.card
-        replay = replays.replay
-        prune = pruning.prune
+        replay = experiments.replay
+        prune = experiments.prune
 
 
 class RunMethod:

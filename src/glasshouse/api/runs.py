@@ -6,7 +6,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from glasshouse.api.opened_run import run_of
 from glasshouse.api.run import Run
 from glasshouse.data import text_files
 from glasshouse.data.read_limits import ReadLimits
@@ -15,9 +14,9 @@ from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
 from glasshouse.records import atomic_files, progress_bar, run_folder, user_paths
-from glasshouse.runs import run as open_runs
 from glasshouse.runs import seen_texts, text_predictions
-from glasshouse.runs.run import Translation
+from glasshouse.runs.run import Run as OpenRun
+from glasshouse.runs.run import Translation, run_of
 from glasshouse.runs.suggestions import commands
 from glasshouse.runs.text_predictions import TextFile
 from glasshouse.specs.errors import DataError, GlasshouseError
@@ -169,7 +168,7 @@ def write_predictions(
 
 
 def _texts_of(
-    run: open_runs.Run, file: str | PathLike[str] | Iterable[str], field: str | None, second_field: str | None, limits: str
+    run: OpenRun, file: str | PathLike[str] | Iterable[str], field: str | None, second_field: str | None, limits: str
 ) -> Iterable[tuple[str, str]]:
     if not isinstance(file, str | PathLike):
         if run.reads_pairs:

@@ -7,13 +7,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from glasshouse.api.opened_run import run_of
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
 from glasshouse.pages import scaling_page
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.scaling import ScalingContent, ScalingTable, TransferContent
 from glasshouse.runs import resolve_spec
+from glasshouse.runs.run import run_of
 from glasshouse.scaling import (
     compute_optimal,
     measurements,

@@ -1,22 +1,110 @@
 """Public functions for studies, which compare several arms with several seeds each, and for claims."""
 
+from collections.abc import Sequence
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
-from glasshouse.api import claim_record, report_files
-from glasshouse.api.study import Study
+from glasshouse.api import claim_record, reports
+from glasshouse.api.run import Run
 from glasshouse.claims import trials
 from glasshouse.claims.claim import GROUPS
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
-from glasshouse.pages import claim_pages
+from glasshouse.pages import claim_pages, study_tables
 from glasshouse.records import atomic_files
 from glasshouse.results.claim import Case
+from glasshouse.results.study import StudyResults
 from glasshouse.specs.options import takes
 from glasshouse.specs.options import words as words_of
-from glasshouse.studies import places, study_folder, study_request, study_runner
+from glasshouse.studies import arms, places, study_folder, study_request, study_results, study_runner, study_values
+from glasshouse.studies.run_queue import Local
+from glasshouse.studies.study_folder import Design, StudyFolder
 from glasshouse.studies.study_options import NOT_OF_SWEEPS, StudyOptions
+from glasshouse.verdicts.verdict import Difference
+
+
+class Study:
+    """One study with its design, runs and results."""
+
+    def __init__(self, where: StudyFolder | str | PathLike[str]) -> None:
+        self.folder = where if isinstance(where, StudyFolder) else study_folder.find(where)
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def design(self) -> Design:
+        """Everything that was decided before the runs."""
+        return self.folder.design()
+
+    @property
+    def comparison(self) -> StudyResults:
+        """The results of the runs that have ended so far."""
+        return study_results.collect(self.folder)
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Arm -> its verdict in plain words and then with its statistics, or why it has none."""
+        return study_results.verdict_sentences(self.comparison)
+
+    @property
+    def pairs(self) -> dict[tuple[str, str], Difference]:
+        """(arm, earlier arm) -> their difference, for all pairs of arms, corrected for that many comparisons."""
+        design = self.design
+        study_request.check_pairs(len(design.arms))
+        found = study_values.pair_verdicts(self.folder, design, study_values.final_values(self.folder, design))
+        return {(pair.arm, pair.against): pair.difference for pair in found}
+
+    @property
+    def report(self) -> Path:
+        """The path of the HTML report."""
+        return self.folder.report_file
+
+    def to_json(self) -> str:
+        """The results as JSON, as in comparison.json."""
+        return study_results.to_json(self.comparison)
+
+    def run(self, arm: str, seed: int, device: str = "auto") -> Run:
+        """The run of one arm with one seed."""
+        for planned in self.design.arms:
+            if planned.name == arm:
+                return Run(self.folder.run(planned, seed).path, device)
+        raise KeyError(arm)
+
+    def extend(self, seeds: str | int | Sequence[int], device: str = "auto") -> "Study":
+        """Train more seeds, say `study.extend(16)` to have 16, and judge again. Returns the study."""
+        study_request.add_seeds(self.folder, arms.parse_seeds(seeds))
+        study_runner.continue_study(self.folder, Local(device), reports.write_study)
+        return self
+
+    def replicate(
+        self, seeds: str | int | Sequence[int] | None = None, name: str | None = None, device: str = "auto"
+    ) -> "Study":
+        """Ask the question of the study again, with seeds that it has not used. Returns the replication."""
+        options = StudyOptions(replicate=str(self.folder.path), seeds=seeds, name=name)
+        replication = study_runner.run_study(self.design.question.kind, (), options, Local(device), reports.write_study)
+        assert isinstance(replication, StudyFolder)
+        return Study(replication)
+
+    def __fspath__(self) -> str:
+        """The folder, so that a study stands wherever a name or a path of one may stand."""
+        return str(self.folder.path)
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r}, {self.folder.status()})"
+
+    def _repr_html_(self) -> str:
+        """The display in a notebook: the table of arms and the verdicts."""
+        results = self.comparison
+        table = study_tables.table(results)
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
+        sentences = study_results.verdict_sentences(results).values()
+        verdicts = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+        return f"<table><tr>{head}</tr>{rows}</table><ul>{verdicts}</ul><p>{escape(table.caption)}</p>"
 
 
 @overload
@@ -52,7 +140,7 @@ def _run_study(
 ) -> Study | Submission:
     options = StudyOptions(**given)
     place = places.place_of(on, [kind, *words, *words_of(options)], device)
-    study = study_runner.run_study(kind, words, options, place, report_files.write_study, shortens_interval=True)
+    study = study_runner.run_study(kind, words, options, place, reports.write_study, shortens_interval=True)
     return study if isinstance(study, Submission) else Study(study)
 
 
@@ -68,7 +156,7 @@ def judge_all_pairs(name: str | PathLike[str]) -> Study:
     """
     study = study_folder.find(name)
     study_request.add_pairs(study)
-    report_files.write_study(study)
+    reports.write_study(study)
     return Study(study)
 
 
@@ -104,7 +192,7 @@ def try_claim(
     """
     options = (seeds, quick, replicate, device, first_seed)
     place = places.place_of(on, ["claim", *trials.words_of(name, *options[:3], first_seed)], device)
-    return trials.try_claim(name, *options, register_only, place, report_files.write_study)
+    return trials.try_claim(name, *options, register_only, place, reports.write_study)
 
 
 def claims_report(output: str | PathLike[str] = "claims.html", record: str | PathLike[str] | None = None) -> Path:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, overload
 
-from glasshouse.api import report_files, submission
+from glasshouse.api import reports, submission
+from glasshouse.api.reports import train_folder
 from glasshouse.api.run import Run
-from glasshouse.api.study import Study
-from glasshouse.api.trained_folder import train_folder
+from glasshouse.api.studies import Study
 from glasshouse.formatting import duration
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
@@ -107,7 +107,7 @@ def resume(
         if processes is not None:
             raise SpecError(f"is for a run, and {name} is a study; leave it out", "processes", processes)
         place = places.place_of(on, ["resume", str(study.path.absolute())], device)
-        continued = study_runner.continue_study(study, place, report_files.write_study)
+        continued = study_runner.continue_study(study, place, reports.write_study)
         return continued if isinstance(continued, Submission) else Study(continued)
     if on:
         return submission.submit_resume(name, device, on)

@@ -30,7 +30,7 @@ def describe(
 ) -> None:
     """Write the caption of each picture, beside that of the data where it has one."""
     from glasshouse.api import runs
-    from glasshouse.api.pictures import describe
+    from glasshouse.api.experiments import describe
     from glasshouse.cli.tables import console, show
 
     if output is not None:

@@ -20,9 +20,9 @@ def pack(
 
     The data that it was trained on are not packed. `glasshouse unpack` makes the run again.
     """
-    from glasshouse.api import archives
+    from glasshouse.api import listings
     from glasshouse.cli.tables import console
     from glasshouse.formatting import size
 
-    path = archives.pack(run, output)
+    path = listings.pack(run, output)
     console.print(f"wrote {path} ({size(path.stat().st_size)})", markup=False, soft_wrap=True)

@@ -13,15 +13,15 @@ def parts(
     ] = None,
 ) -> None:
     """List the parts that a spec can name. With FAMILY, show the formula, cost, source, settings and limits of each part."""
-    from glasshouse.api import parts
+    import glasshouse
     from glasshouse.cli.tables import console, show
 
     if family is None:
-        rows = [(name, field, ", ".join(words)) for name, (field, words) in parts.part_families().items()]
+        rows = [(name, field, ", ".join(words)) for name, (field, words) in glasshouse.parts.part_families().items()]
         show(("family", "field", "values"), rows)
         return
-    meanings = parts.capabilities()
-    for entry in parts.parts_of(family):
+    meanings = glasshouse.parts.CAPABILITIES
+    for entry in glasshouse.parts.parts_of(family):
         console.print(f"[bold]{entry.field}={entry.word}[/bold]  ({entry.name})")
         for paragraph in (*entry.about.split("\n\n"), entry.source):
             if paragraph:

@@ -40,7 +40,7 @@ def prompt(
 ) -> None:
     """Rank prompts by their similarity to a picture, and write a page with the pictures that each prompt retrieves."""
     from glasshouse.api import runs
-    from glasshouse.api.pictures import prompt
+    from glasshouse.api.experiments import prompt
     from glasshouse.cli.tables import console, show
     from glasshouse.pages.retrieval_page import ordinal
 

@@ -17,10 +17,10 @@ def replay(
     ] = False,
 ) -> None:
     """Repeat the step at which the loss or the gradient became NaN or infinite, and print the module that failed first."""
-    from glasshouse.api import replays
+    from glasshouse.api import experiments
     from glasshouse.cli.tables import console, show
 
-    replayed = replays.replay(run, device)
+    replayed = experiments.replay(run, device)
     culprit, outputs = replayed.culprit, replayed.outputs
     position = outputs.index(culprit) if culprit else len(outputs)
     selected = outputs if everything else outputs[max(0, position - 6) : position + 3]

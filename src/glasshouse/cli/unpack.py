@@ -22,8 +22,8 @@ def unpack(
     The digests show damage, not who wrote the file. Paths that lead out of the run folder, links and devices are refused.
     After an error nothing of the run remains.
     """
-    from glasshouse.api import archives
+    from glasshouse.api import listings
     from glasshouse.cli.tables import console
 
-    path = archives.unpack(file, name, max_bytes)
+    path = listings.unpack(file, name, max_bytes)
     console.print(f"unpacked {path.name}: {path}", markup=False, soft_wrap=True)

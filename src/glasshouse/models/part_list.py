@@ -44,7 +44,12 @@ class PartEntry:
     unsupported: dict[str, str]
 
 
-def entries(name: str) -> list[PartEntry]:
+def part_families() -> dict[str, tuple[str, list[str]]]:
+    """Family -> the field of a spec that selects one of its parts, and the values that this field may have."""
+    return {family: (field, catalogue.names(family)) for family, field in FAMILIES.items()}
+
+
+def parts_of(name: str) -> list[PartEntry]:
     """All parts of a family. The family can be named by its name or by its spec field (`activation`)."""
     name = {field.rpartition(".")[2]: family for family, field in FAMILIES.items()}.get(name, name).replace("-", "_")
     if name not in FAMILIES:

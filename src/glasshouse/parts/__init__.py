@@ -85,6 +85,7 @@ __all__ = [
 __getattr__, __dir__ = face(
     __name__,
     {
-        "api.parts": "part_families parts_of capabilities",
+        "models.part_list": "part_families parts_of",
+        "parts.capabilities": "CAPABILITIES",
     },
 )

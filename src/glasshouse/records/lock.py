@@ -45,8 +45,7 @@ def hold(folder: Path, remedy: str) -> Iterator[None]:
         end = time.monotonic() + LOOK_SECONDS
         while not _acquire(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
             if time.monotonic() > end:
-                holder = file.read(MOST_BYTES).decode("utf-8", "replace").strip() or "unknown"
-                raise RunError(f"{folder} is in use by another process (id {holder}); {remedy}")
+                raise RunError(f"{folder} is in use by another process (id {holder(folder) or 'unknown'}); {remedy}")
             time.sleep(LOOK_SECONDS / 10)
         file.truncate()
         file.write(str(os.getpid()).encode())

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Annotated, TypedDict
+from typing import Annotated, TypedDict
 
 from glasshouse.formatting import size
 from glasshouse.records import atomic_files, kept_json, lock, plain_files, run_folder
@@ -46,8 +46,6 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of a run: its size and its SHA-256 digest."""
-
     bytes: Count
     sha256: Annotated[str, Size(64, 64)]
 
@@ -70,28 +68,28 @@ def pack(run: RunFolder, output: Path, progress: Progress = lambda share: None) 
         raise RunError(f"{output} already exists; choose another --output, or delete it")
     if lock.is_held(run.path):
         raise RunError(f"{run.path} is in use by another process; wait until its training has ended, or stop it")
-    entries = dict(_entry(run, path) for path in sorted(_files(run.path)))
-    manifest = {
-        "format": FORMAT,
-        "glasshouse": __version__,
-        "run": run.name,
-        "files": {path: asdict(entry) for path, entry in entries.items()},
-    }
+    entries: dict[str, Entry] = {}
+    for path in sorted(_files(run.path)):
+        name = path.relative_to(run.path).as_posix()
+        if not _is_safe(name):
+            raise RunError(f"{path} has a name that a packed run cannot have; move it out of the run folder")
+        with plain_files.open_to_read(path) as file:
+            entries[name] = Entry(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+    files = {name: asdict(entry) for name, entry in entries.items()}
+    manifest = json.dumps({"format": FORMAT, "glasshouse": __version__, "run": run.name, "files": files}, indent=1).encode()
     total, done = max(sum(entry.bytes for entry in entries.values()), 1), 0
     with (
         atomic_files.replacing(output) as temporary,
         open(temporary, "wb") as file,
-        gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as target,
+        gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
-        text = json.dumps(manifest, indent=1).encode()
-        _write_member(target, MANIFEST, len(text), io.BytesIO(text))
-        for path, entry in entries.items():
-            with plain_files.open_to_read(run.path / path) as source:
-                if _write_member(target, path, entry.bytes, source) != entry.sha256:
-                    raise RunError(f"{run.path / path} changed meanwhile; pack the run again")
+        archive.addfile(_header(MANIFEST, len(manifest)), io.BytesIO(manifest))
+        for name, entry in entries.items():
+            with plain_files.open_to_read(run.path / name) as source:
+                archive.addfile(_header(name, entry.bytes), source)
             done += entry.bytes
             progress(done / total)
-        target.write(bytes(2 * tarfile.BLOCKSIZE))
     return output.stat().st_size
 
 
@@ -115,10 +113,8 @@ def unpack(
             with atomic_files.folder(path) as temporary:
                 while (header := _next_header(file, source)) is not None:
                     entry = entries.pop(header.name, None)
-                    if entry is None:
-                        raise _refusal(file, f"{header.name!r} is not in its list of files, or is in it twice")
-                    if header.size != entry.bytes:
-                        raise _refusal(file, f"{header.name} has {header.size} bytes and should have {entry.bytes}")
+                    if entry is None or header.size != entry.bytes:
+                        raise _refusal(file, f"{header.name!r} is missing in its list, is twice in it or has another size")
                     _read_member(file, source, header.name, entry, temporary)
                     done += entry.bytes
                     progress(done / max(total, 1))
@@ -148,31 +144,15 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _entry(run: RunFolder, path: Path) -> tuple[str, Entry]:
-    name = path.relative_to(run.path).as_posix()
-    if not _is_safe(name):
-        raise RunError(f"{path} has a name that a packed run cannot have; move it out of the run folder")
-    with plain_files.open_to_read(path) as file:
-        return name, Entry(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
-
-
 def _is_safe(path: str) -> bool:
     """Whether a path stays in its folder, on every system, and hides nothing."""
     return len(path) <= LONGEST_PATH and path != MANIFEST and all(_PART.fullmatch(part) for part in path.split("/"))
 
 
-def _write_member(target: gzip.GzipFile, name: str, length: int, source: IO[bytes]) -> str:
-    """Write a file of a tar, and return the digest of what was written."""
+def _header(name: str, length: int) -> tarfile.TarInfo:
     header = tarfile.TarInfo(name)
     header.size = length
-    target.write(header.tobuf(tarfile.GNU_FORMAT))
-    digest, left = hashlib.sha256(), length
-    while left and (chunk := source.read(min(left, _CHUNK))):
-        digest.update(chunk)
-        target.write(chunk)
-        left -= len(chunk)
-    target.write(bytes(left + -length % tarfile.BLOCKSIZE))
-    return digest.hexdigest()
+    return header
 
 
 @contextmanager
@@ -192,7 +172,6 @@ def _reading(file: Path) -> Iterator[gzip.GzipFile]:
 
 
 def _read_manifest(file: Path, source: gzip.GzipFile, most_bytes: int) -> tuple[str, dict[str, Entry]]:
-    """The name of the packed run, and its files by their paths."""
     header = _next_header(file, source)
     if header is None or header.name != MANIFEST or not 0 <= header.size <= MOST_MANIFEST_BYTES:
         raise _refusal(file, f"it does not begin with {MANIFEST}")
@@ -203,9 +182,8 @@ def _read_manifest(file: Path, source: gzip.GzipFile, most_bytes: int) -> tuple[
     except ValueError as error:
         raise _refusal(file, f"its {MANIFEST} is damaged ({error})") from None
     entries = manifest["files"]
-    for path in entries:
-        if not _is_safe(path):
-            raise _refusal(file, f"{path!r} is not a path inside a run folder")
+    if unsafe := [path for path in entries if not _is_safe(path)]:
+        raise _refusal(file, f"{unsafe[0]!r} is not a path inside a run folder")
     total = sum(entry.bytes for entry in entries.values())
     if total > most_bytes or len(entries) > MOST_FILES:
         raise RunError(
@@ -227,20 +205,18 @@ def _next_header(file: Path, source: gzip.GzipFile) -> tarfile.TarInfo | None:
 
 
 def _read_member(file: Path, source: gzip.GzipFile, name: str, entry: Entry, folder: Path) -> None:
-    """Write a member to a new file, and compare its digest."""
     path = folder / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         opened = open(path, "xb")  # noqa: SIM115 (it is closed below)
     except (FileExistsError, NotADirectoryError):
         raise _refusal(file, f"{name} is both a file and a folder in it") from None
-    digest, left = hashlib.sha256(), entry.bytes
+    digest = hashlib.sha256()
     with opened as target:
-        while left:
-            chunk = _exactly(source, min(left, _CHUNK))
+        for begin in range(0, entry.bytes, _CHUNK):
+            chunk = _exactly(source, min(entry.bytes - begin, _CHUNK))
             digest.update(chunk)
             target.write(chunk)
-            left -= len(chunk)
     _exactly(source, -entry.bytes % tarfile.BLOCKSIZE)
     if digest.hexdigest() != entry.sha256:
         raise _refusal(file, f"the content of {name} differs from its SHA-256 digest")

@@ -519,6 +519,13 @@ class Run:
         return f"<table>{cells}</table>"
 
 
+def run_of(run: str | PathLike[str], device: str = "auto") -> Run:
+    """A run that is given as a name, as a path or as an open run. One that is open on another device is opened again."""
+    if isinstance(run, Run) and (device == "auto" or run.device.type == device.split(":")[0]):
+        return run
+    return Run(run, device)
+
+
 def _read_schema(path: str | PathLike[str]) -> Any:
     """The content of a JSON file."""
     try:
