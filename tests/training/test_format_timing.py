@@ -5,7 +5,8 @@ import torch
 
 from glasshouse import cpu_kernels
 from glasshouse.cpu_kernels import row_kernel
-from glasshouse.training import compute_choice, cost_plan, devices, format_timing, kept_measurements
+from glasshouse.training import compute_choice, cost_plan, devices, format_timing
+from glasshouse.training.format_timing import SpeedMeasurement, TimedSettings
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 from tests.training.small_runs import CPU, demo_spec
@@ -26,15 +27,13 @@ def test_every_setting_is_timed_in_every_round_in_alternating_order(job, monkeyp
     monkeypatch.setattr(cost_plan, "step_seconds", seconds)
     monkeypatch.setattr(devices, "available_threads", lambda: 3)
     monkeypatch.setattr(compute_choice, "times_bf16", lambda: True)
-    measurement = format_timing.measure(job, ("demo-lm", "model.width=16"))
+    measurement = format_timing.measure(job)
     forward = [(name, count) for name in ("fp32", "bf16") for count in (1, 2, 3)]
     assert timed[:6] == forward
     assert timed[6:12] == forward[::-1]
     assert len(timed) == (6 + 2) * format_timing.ROUNDS + 2 * format_timing.REPLICA_ROUNDS
     assert [(one.precision, one.threads) for one in measurement.times] == forward
     assert all(len(one.rounds) == format_timing.ROUNDS for one in measurement.times)
-    assert measurement.words == ("demo-lm", "model.width=16")
-    assert measurement.shape == kept_measurements.shape_of(job)
 
 
 def test_a_format_without_a_kernel_is_left_out(job, monkeypatch):
@@ -65,20 +64,46 @@ def test_replicas_and_a_run_alone_are_timed_in_turn_in_the_fastest_settings(job,
     monkeypatch.setattr(cost_plan, "step_seconds", seconds)
     monkeypatch.setattr(devices, "available_threads", lambda: 2)
     monkeypatch.setattr(compute_choice, "times_bf16", lambda: False)
-    times = format_timing.measure(job).replicas
-    assert times is not None
-    assert (times.precision, times.threads, times.count) == ("fp32", 2, 8)
+    measurement = format_timing.measure(job)
+    assert (measurement.fastest.precision, measurement.fastest.threads) == ("fp32", 2)
     assert timed.count(8) == 3
     assert timed[timed.index(8) - 1 :][:6] == [1, 8] * 3
-    assert times.together == (0.5,) * 3
-    assert times.alone == (1.0,) * 3
-    assert times.is_faster
+    assert measurement.remarks[0] == (
+        "several seeds are faster together: 500.0 ms per step and replica with 8 of them, 1000.0 ms alone"
+    )
 
 
 def test_runs_that_cannot_be_replicas_are_timed_alone_only(text, monkeypatch):
     monkeypatch.setattr(cost_plan, "step_seconds", lambda engine, device: 1.0)
     accumulating = Job.prepare(demo_spec(text, "training.gradient_accumulation=2"), CPU)
-    assert format_timing.measure(accumulating).replicas is None
+    assert not any("seeds" in remark for remark in format_timing.measure(accumulating).remarks)
+
+
+@pytest.mark.parametrize(
+    ("times", "chosen"),
+    [
+        ([("fp32", 1, 1.0), ("fp32", 2, 0.9)], ("fp32", 1)),
+        ([("fp32", 1, 1.0), ("fp32", 2, 0.8)], ("fp32", 2)),
+        ([("fp32", 1, 1.0), ("fp32", 2, 0.9), ("fp32", 4, 0.8)], ("fp32", 4)),
+        ([("fp32", 1, 1.0), ("bf16", 1, 0.9)], ("fp32", 1)),
+        ([("fp32", 1, 1.0), ("bf16", 1, 0.5)], ("bf16", 1)),
+        ([("fp32", 1, 1.0), ("fp32", 2, 0.6), ("bf16", 1, 0.8), ("bf16", 2, 0.55)], ("fp32", 2)),
+        ([("fp32", 0, 3.0), ("tf32", 0, 2.0), ("bf16", 0, 1.9)], ("tf32", 0)),
+        ([("fp32", 0, 3.0), ("tf32", 0, 2.0), ("bf16", 0, 1.0)], ("bf16", 0)),
+        ([("fp32", 0, 3.0), ("tf32", 0, 2.9), ("bf16", 0, 2.8)], ("fp32", 0)),
+    ],
+)
+def test_more_threads_and_less_precise_formats_must_be_clearly_faster(times, chosen):
+    timed = [TimedSettings(name, threads, (seconds, seconds, 100.0)) for name, threads, seconds in times]
+    best = format_timing.fastest_of(timed)
+    assert (best.precision, best.threads) == chosen
+
+
+def test_other_processes_are_noticed(monkeypatch):
+    monkeypatch.setattr(devices, "available_threads", lambda: 2)
+    one = TimedSettings("fp32", 1, (1.0,))
+    assert not SpeedMeasurement((one,), one, 0.5, ()).was_busy
+    assert SpeedMeasurement((one,), one, 1.5, ()).was_busy
 
 
 def test_bf16_is_not_timed_where_it_is_emulated(monkeypatch):
@@ -100,10 +125,7 @@ def test_steps_are_timed_with_and_without_a_fast_path_in_turn(job, monkeypatch):
 
     monkeypatch.setattr(cost_plan, "step_seconds", seconds)
     monkeypatch.setattr(compute_choice, "times_bf16", lambda: False)
-    (found,) = format_timing.measure(job).fast_paths
-    assert found.taken == (1.0,) * format_timing.ROUNDS
-    assert found.without == (1.5,) * format_timing.ROUNDS
-    assert found.text == "kernels for CPUs: 1000.0 ms with, 1500.0 ms without (1.50 times)"
+    assert format_timing.measure(job).remarks[-1] == "kernels for CPUs: 1000.0 ms with, 1500.0 ms without (1.50 times)"
 
 
 def test_what_is_missing_is_named_with_its_reason(monkeypatch):

@@ -1,17 +1,14 @@
-"""The number of replicas: by rule or as measured, without a clock; what cannot be replicas; how many fit into the memory."""
-
-from dataclasses import replace
+"""The number of replicas: by rule, without a clock; what cannot be replicas; how many fit into the memory."""
 
 import pytest
 import torch
 
 from glasshouse.specs.errors import SpecError
-from glasshouse.training import cost_plan, kept_measurements, replica_count
-from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings
+from glasshouse.training import cost_plan, replica_count
 from glasshouse.training.replicas import Replicas
 from tests.needs import needs_cuda
 from tests.refusals import refused
-from tests.training.small_runs import CPU, character_spec, forbid_clocks, jobs_by_seed
+from tests.training.small_runs import character_spec, forbid_clocks, jobs_by_seed
 
 
 def test_runs_that_cannot_be_replicas_are_trained_one_after_another(text):
@@ -46,7 +43,7 @@ def test_the_rule_decides_by_the_flops_of_a_step(text, monkeypatch):
     [("cpu", 5e6, True), ("cpu", 1.6e8, False), ("cuda", 1.75e9, True), ("cuda", 1e12, False), ("mps", 1e6, False)],
 )
 def test_the_rule_at_the_sizes_that_were_timed(device, flops, together):
-    assert replica_count.trains_together_by_rule(torch.device(device), flops)[0] is together
+    assert replica_count.trains_together_by_rule(torch.device(device), flops, 4)[0] is together
     assert "one after another" in replica_count.rule_text(torch.device(device))
 
 
@@ -55,21 +52,6 @@ def test_no_clock_is_read_in_choosing(text, monkeypatch):
     before = replica_count.choose(jobs, None)
     forbid_clocks(monkeypatch)
     assert [replica_count.choose(jobs, None) for _ in range(3)] == [before] * 3
-
-
-def test_a_kept_measurement_of_these_settings_goes_before_the_rule(text, monkeypatch, tmp_path):
-    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path))
-    jobs = jobs_by_seed(character_spec(text), 4)
-    machine, shape = kept_measurements.machine_of(CPU), kept_measurements.shape_of(jobs[0])
-    for together, count, words in ((2.0, 1, "one after another"), (0.5, 4, "4 replicas together")):
-        times = TimedReplicas("fp32", 1, 8, (together,), (1.0,))
-        alone = (TimedSettings("fp32", 1, (1.0,)),)
-        kept_measurements.keep(SpeedMeasurement(machine, shape, "2026-11-18", (), 0.0, alone, times))
-        chosen, reason = replica_count.choose(jobs, None)
-        assert chosen == count
-        assert reason.startswith(f"{words}: as measured on 2026-11-18 (glasshouse doctor --measure): ")
-    kept_measurements.keep(SpeedMeasurement(machine, shape, "", (), 0.0, alone, replace(times, precision="bf16")))
-    assert "by rule" in replica_count.choose(jobs, None)[1]
 
 
 def test_a_model_that_torch_cannot_vectorise_trains_alone(text, monkeypatch):

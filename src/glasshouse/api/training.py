@@ -75,7 +75,7 @@ def train_replicas(
 ) -> list[Run]:
     """Train a recipe `training.replicas` times, with the seeds seed, seed + 1, ...
 
-    Each replica is a separate run. They train together on the device if that is faster, by rule or as measured. The runs
+    Each replica is a separate run. They train together on the device if that is faster by rule. The runs
     that did not diverge are returned. No reports are written; call `report`.
     """
     devices.pick(device)

@@ -16,16 +16,16 @@ def doctor(
         bool,
         typer.Option(
             "--measure",
-            help="Time steps of RECIPE in each number format and on several numbers of threads, and keep the result for "
-            "training.precision=auto, training.threads=0 and replicas. Without RECIPE, measure everything kept again.",
+            help="Time steps of RECIPE, or of demo-lm, in each number format and on several numbers of threads, as "
+            "replicas, and without what makes them fast here.",
         ),
     ] = False,
     device: Device = "auto",
 ) -> None:
     """Describe this machine and measure its speed in matrix products. With RECIPE, predict memory, time and FLOPs of it.
 
-    With --measure, training chooses number format, threads and replicas by what was measured, on this machine and for steps
-    of this shape. Otherwise a rule chooses them, which the table shows.
+    A rule chooses number format, threads and replicas, which the table shows. With --measure you see whether others are
+    faster for a recipe.
     """
     import glasshouse
     from glasshouse.api import machine
@@ -34,12 +34,11 @@ def doctor(
     from glasshouse.formatting import flops
 
     if measure:
-        for measurement in machine.measure_steps(recipe or "", *(overrides or ()), device=device):
-            print_measurement(measurement)
+        words = [recipe or machine.DEMO, *(overrides or ())]
+        print_measurement(machine.measure_steps(*words, device=device), " ".join(words))
         return
     diagnosis = machine.doctor(device)
     rates = [(f"matrix products, {name}", f"{flops(rate)}/s") for name, rate in diagnosis.rates.items()]
-    kept = [("kept measurement", f"{' '.join(one.words)}: {one.date}") for one in diagnosis.measurements]
-    show(("this machine", ""), [*diagnosis.facts.items(), *rates, *kept])
+    show(("this machine", ""), [*diagnosis.facts.items(), *rates])
     if recipe:
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))

@@ -40,26 +40,23 @@ def _threads(plan: Plan) -> str:
     return f" on {plan.threads} threads" if plan.threads > 1 else " on 1 thread" if plan.threads else ""
 
 
-def print_measurement(measurement: SpeedMeasurement) -> None:
-    """Print the step times of all settings and what training will use."""
-    chosen = measurement.fastest()
+def print_measurement(measurement: SpeedMeasurement, recipe: str) -> None:
+    """Print the step times of all settings, and the fastest as words of a command."""
+    best = measurement.fastest
     rows = [
         (
-            one.settings,
+            one.text,
             milliseconds(one.seconds),
             f"{milliseconds(min(one.rounds))} to {milliseconds(max(one.rounds))}",
-            "chosen" if one == chosen else "",
+            "fastest" if one == best else "",
         )
         for one in measurement.times
     ]
-    show(
-        (" ".join(measurement.words) or "step", "median", f"{len(measurement.times[0].rounds)} rounds", ""), rows, right=(1,)
-    )
-    if measurement.replicas:
-        choice = "together" if measurement.replicas.is_faster else "one after another"
-        console.print(f"seeds train {choice}: {measurement.replicas.text}", markup=False)
-    for one in measurement.fast_paths:
-        console.print(one.text, markup=False)
+    show((recipe, "median", f"{len(best.rounds)} rounds", ""), rows, right=(1,))
+    for remark in measurement.remarks:
+        console.print(remark, markup=False)
+    threads = f" training.threads={best.threads}" if best.threads else ""
+    console.print(f"to train with the fastest settings: training.precision={best.precision}{threads}", markup=False)
     if measurement.was_busy:
         console.print(
             f"warning: other processes were computing (load {measurement.load:.1f}); measure again when the machine is idle",

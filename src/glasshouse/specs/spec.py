@@ -232,7 +232,7 @@ class TrainingSpec(OpenSection):
     replicas: int = setting(1, "number of runs, with seeds seed, seed + 1, ..., trained together as one program", minimum=1)
     precision: str = setting(
         "auto",
-        "number format; auto chooses by what `glasshouse doctor --measure` has kept, or by a rule, and says so",
+        "number format; auto chooses by a rule, and says so",
         choices=("auto", "fp32", "tf32", "bf16"),
     )
     threads: int = setting(0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0)

@@ -63,8 +63,7 @@ class StudyOptions(QuestionOptions):
     )
     replicas: str = option(
         "auto",
-        "The number of seeds of an arm that train together on one device; auto goes by a rule, or by the measurements of "
-        "`glasshouse doctor --measure`.",
+        "The number of seeds of an arm that train together on one device; auto goes by a rule.",
         "auto|off|N",
     )
     register: bool = option(False, "Record a digest of the plan before the first run, and hold the study to it.")

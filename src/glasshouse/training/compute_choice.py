@@ -1,4 +1,4 @@
-"""The number format and the CPU threads of a job: what its spec sets, what was measured and kept, or what a rule says.
+"""The number format and the CPU threads of a job: what its spec sets, or what a rule says.
 
 The rule follows from the processor, the GPU and the FLOPs of a step alone. No clock is read here. So the same command on the
 same machine chooses the same, however busy the machine is.
@@ -10,7 +10,7 @@ import torch
 
 from glasshouse.formatting import flops as flops_text
 from glasshouse.records import machine
-from glasshouse.training import devices, kept_measurements, process_group
+from glasshouse.training import devices, process_group
 from glasshouse.training.job import Job
 
 # The compute capability from which NVIDIA GPUs have TF32 and bfloat16 (Ampere).
@@ -33,32 +33,31 @@ FLOPS_PER_THREAD = 8e8
 class ComputeChoice:
     """What to train with, and in one line from where that is; the line is empty if the spec sets both.
 
-    `threads` is 0 on other devices than a CPU. `remark` says why a kept measurement was not used.
+    `threads` is 0 on other devices than a CPU.
     """
 
     precision: str
     threads: int
     reason: str = ""
-    remark: str = ""
 
 
 def choose(job: Job) -> ComputeChoice:
-    """The choice for a job. A kept measurement of exactly this machine and shape goes before the rule."""
+    """The choice for a job."""
     asked = job.spec.training
     chooses_threads = job.device.type == "cpu" and not asked.threads
     if asked.precision != "auto" and not chooses_threads:
         return ComputeChoice(asked.precision, asked.threads)
-    measurement, remark = kept_measurements.find(job)
-    fastest = measurement.fastest(asked.precision, asked.threads) if measurement else None
-    if measurement and fastest:
-        return ComputeChoice(fastest.precision, fastest.threads or asked.threads, measurement.reason(fastest), remark)
     # The texts of the first batches differ between seeds. All seeds get the choice of one.
     flops = job.with_seed(0).step_flops() / process_group.count_for(asked)
     auto = asked.precision == "auto"
     precision, of_precision = precision_by_rule(job.device, flops) if auto else (asked.precision, "")
     threads, of_threads = threads_by_rule(flops) if chooses_threads else (asked.threads, "")
-    settings, reasons = kept_measurements.settings_text(precision, threads), filter(None, (of_precision, of_threads))
-    return ComputeChoice(precision, threads, f"{settings}: by rule ({'; '.join(reasons)})", remark)
+    reasons = "; ".join(filter(None, (of_precision, of_threads)))
+    return ComputeChoice(precision, threads, f"{settings_text(precision, threads)}: by rule ({reasons})")
+
+
+def settings_text(precision: str, threads: int) -> str:
+    return precision + (f" on {threads} thread{'s' * (threads > 1)}" if threads else "")
 
 
 def precision_by_rule(device: torch.device, flops: float) -> tuple[str, str]:

@@ -89,8 +89,6 @@ def make(job: Job, even_if_too_large: bool = False) -> Plan:
     rounds = -(-job.steps // job.spec.evaluation.every)
     evaluation_tokens = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
     evaluation = forward * evaluation_tokens // job.spec.data.context
-    if choice.remark:
-        notes.append(choice.remark)
     processes = process_group.count_for(job.spec.training)
     with devices.threads(choice.threads):
         if too_large:

@@ -6,10 +6,10 @@ order, and the median counts. The model is built anew in each round: where it li
 
 import os
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
+import statistics
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass
 
 import torch
 
@@ -17,12 +17,16 @@ from glasshouse import cpu_kernels
 from glasshouse.parts import fp8_products
 from glasshouse.parts.triton_installed import TRITON_INSTALLED
 from glasshouse.records.progress_bar import say
-from glasshouse.training import compute_choice, cost_plan, devices, kept_measurements, precision, replica_count, replicas
+from glasshouse.training import compute_choice, cost_plan, devices, precision, replica_count, replicas
 from glasshouse.training.job import Job
-from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings, TimedWithout
 from glasshouse.training.precision import BY_PRECISION
 from glasshouse.training.replicas import Replicas
 
+# More threads count as faster only if a step is faster by this factor than on the fewer, and a less precise format only if
+# it is faster by this factor than every more precise one.
+MIN_SPEEDUP = 1.15
+# The share of the threads that other processes may keep busy before a measurement counts as disturbed.
+IDLE_SHARE = 0.3
 ROUNDS = 7
 # A step of replicas takes as long as that of several runs, so there are fewer of both.
 REPLICAS, REPLICA_ROUNDS = 8, 3
@@ -30,9 +34,56 @@ CPU_KERNELS, CUDA_GRAPH = "kernels for CPUs", "CUDA graph"
 COMPILERS = ("c++", "g++", "clang++")
 
 
-def measure(
-    job: Job, words: Sequence[str] = (), show: Callable[[float, str], None] = lambda share, what: None
-) -> SpeedMeasurement:
+@dataclass(frozen=True)
+class TimedSettings:
+    """Seconds per step of each round, in a number format on a number of CPU threads (0: not a CPU)."""
+
+    precision: str
+    threads: int
+    rounds: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        return compute_choice.settings_text(self.precision, self.threads)
+
+    @property
+    def seconds(self) -> float:
+        return statistics.median(self.rounds)
+
+
+@dataclass(frozen=True)
+class SpeedMeasurement:
+    """The step times of a job on this machine. `load` is the number of processes that were ready to run.
+
+    `remarks` say how replicas and fast paths compare, in the fastest settings.
+    """
+
+    times: tuple[TimedSettings, ...]
+    fastest: TimedSettings
+    load: float
+    remarks: tuple[str, ...]
+
+    @property
+    def was_busy(self) -> bool:
+        """Whether other processes were computing when the measurement began."""
+        return self.load > IDLE_SHARE * devices.available_threads()
+
+
+def fastest_of(times: Sequence[TimedSettings]) -> TimedSettings:
+    """The settings to train with."""
+    best, earlier = times[0], list[float]()
+    for name in BY_PRECISION:
+        of_format, *more = sorted((one for one in times if one.precision == name), key=lambda one: one.threads) or [None]
+        for one in more:
+            of_format = one if of_format.seconds > MIN_SPEEDUP * one.seconds else of_format
+        if of_format:
+            if all(seconds > MIN_SPEEDUP * of_format.seconds for seconds in earlier):
+                best = of_format
+            earlier.append(of_format.seconds)
+    return best
+
+
+def measure(job: Job, show: Callable[[float, str], None] = lambda share, what: None) -> SpeedMeasurement:
     """The step times of a job on this machine. Trains nothing and keeps nothing."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     formats, counts = formats_of(job.device), thread_counts(job.device)
@@ -52,41 +103,34 @@ def measure(
                     raise
                 say(f"this machine cannot compute a step in {name} ({error})")
                 formats.remove(name)
-    measurement = SpeedMeasurement(
-        machine=kept_measurements.machine_of(job.device),
-        shape=kept_measurements.shape_of(job),
-        date=time.strftime("%Y-%m-%d", time.gmtime()),
-        words=tuple(words),
-        load=load,
-        times=tuple(TimedSettings(*settings, tuple(rounds[settings])) for settings in rounds if settings[0] in formats),
-    )
-    if (fastest := measurement.fastest()) is None:
-        return measurement
-    together, alone = _time_replicas(timing, fastest, show), _time_fast_path(timing, fastest, show)
-    return replace(measurement, replicas=together, fast_paths=tuple(alone))
+    times = tuple(TimedSettings(*settings, tuple(rounds[settings])) for settings in rounds if settings[0] in formats)
+    chosen = fastest_of(times)
+    remarks = _time_replicas(timing, chosen, show), _time_fast_path(timing, chosen, show)
+    return SpeedMeasurement(times, chosen, load, tuple(filter(None, remarks)))
 
 
-def _time_fast_path(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> Iterator[TimedWithout]:
-    """The step times with and without the fast path that these steps take, if there is one, in turn."""
+def _time_fast_path(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> str:
+    """The step times with and without the fast path that these steps take, in turn; empty if there is none."""
     without, taken, name = list[float](), list[float](), ""
     for number in range(ROUNDS):
         show(number / ROUNDS, "measuring without fast paths")
         if (variant := without_fast_path(job, settings.precision)) is None:
-            return
+            return ""
         name, other, context = variant
         with devices.threads(settings.threads):
             taken.append(cost_plan.step_seconds(job.engine(settings.precision), job.device))
             with context:
                 without.append(cost_plan.step_seconds(other.engine(settings.precision), job.device))
-    yield TimedWithout(name, tuple(without), tuple(taken))
+    slow, fast = statistics.median(without) * 1e3, statistics.median(taken) * 1e3
+    return f"{name}: {fast:.1f} ms with, {slow:.1f} ms without ({slow / fast:.2f} times)"
 
 
-def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> TimedReplicas | None:
-    """The step times of a few replicas and of one run alone, in turn; None if these runs cannot be replicas."""
+def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> str:
+    """The step times of a few replicas and of one run alone, in turn; empty if these runs cannot be replicas."""
     job = job.with_training(precision=settings.precision, threads=settings.threads)
     count = min(REPLICAS, replica_count.max_replicas(job, replica_count.predicted_memory(job)))
     if count < 2 or replicas.obstacle(job.spec):
-        return None
+        return ""
     together, alone = list[float](), list[float]()
     for number in range(REPLICA_ROUNDS):
         show(number / REPLICA_ROUNDS, "measuring replicas")
@@ -97,8 +141,11 @@ def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str
                 together.append(cost_plan.step_seconds(group, job.device) / count)
         except (RuntimeError, NotImplementedError) as error:
             say(f"these runs cannot be replicas ({str(error).splitlines()[0]})")
-            return None
-    return TimedReplicas(settings.precision, settings.threads, count, tuple(together), tuple(alone))
+            return ""
+    each, single = statistics.median(together), statistics.median(alone)
+    faster = "together" if single > MIN_SPEEDUP * each else "one after another"
+    times = f"{each * 1e3:.1f} ms per step and replica with {count} of them, {single * 1e3:.1f} ms alone"
+    return f"several seeds are faster {faster}: {times}"
 
 
 def formats_of(device: torch.device) -> list[str]:

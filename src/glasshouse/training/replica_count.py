@@ -1,4 +1,4 @@
-"""How many runs train together as one program: as many as fit into memory, if a measurement or the rule is for it.
+"""How many runs train together as one program: as many as fit into memory, if the rule is for it.
 
 The rule follows from the device and the FLOPs of a step alone. No clock is read here. So the same command on the same
 machine chooses the same, however busy the machine is.
@@ -10,7 +10,7 @@ import torch
 
 from glasshouse.formatting import flops as flops_text
 from glasshouse.specs.errors import SpecError
-from glasshouse.training import cost_plan, devices, kept_measurements, replicas
+from glasshouse.training import cost_plan, devices, replicas
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 
@@ -31,7 +31,7 @@ TOO_LARGE = "one after another: several need more memory than the device has"
 
 
 def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
-    """(number of replicas, reason). `together` forces (True) or forbids them; None: as measured, or by rule."""
+    """(number of replicas, reason). `together` forces (True) or forbids them; None: by rule."""
     if together is False or len(jobs) == 1:
         return 1, ""
     reason = replicas.obstacle(jobs[0].spec) or ""
@@ -42,7 +42,8 @@ def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
     if count == 1:
         return 1, "" if together else TOO_LARGE
     if together is None:
-        is_faster, reason = _is_faster(jobs[0], count)
+        # The texts of the first batches differ between seeds. All seeds get the choice of one.
+        is_faster, reason = trains_together_by_rule(jobs[0].device, jobs[0].with_seed(0).step_flops(), count)
         if not is_faster:
             return 1, f"one after another: {reason}"
     # Near the limit the memory is measured: kernels allocate workspaces that shapes alone do not predict.
@@ -66,20 +67,6 @@ def _refuse(reason: str, together: bool | None) -> tuple[int, str]:
     if together:
         raise SpecError(f"these runs cannot be replicas: {reason}; train them one after another (replicas off)")
     return 1, f"one after another: {reason}"
-
-
-def _is_faster(job: Job, count: int) -> tuple[bool, str]:
-    """(whether so many replicas are faster than single runs, where that is known from)."""
-    if count < FEWEST:
-        return False, f"by rule ({count} runs, replicas from {FEWEST} on)"
-    training = job.spec.training
-    measurement, remark = kept_measurements.find(job)
-    times = measurement.replicas if measurement else None
-    if measurement and times and (times.precision, times.threads) == (training.precision, training.threads):
-        return times.is_faster, f"{measurement.source}: {times.text}"
-    # The texts of the first batches differ between seeds. All seeds get the choice of one.
-    is_faster, reason = trains_together_by_rule(job.device, job.with_seed(0).step_flops())
-    return is_faster, f"by rule ({reason})" + (f"; {remark}" if remark else "")
 
 
 def _measured_memory(jobs: Sequence[Job], steps: int) -> int:
@@ -107,12 +94,14 @@ def max_replicas(job: Job, replica_memory: int) -> int:
     return max(int(cost_plan.free_memory(job.device) * MEMORY_SHARE / replica_memory), 1)
 
 
-def trains_together_by_rule(device: torch.device, flops: float) -> tuple[bool, str]:
-    """(whether seeds train together, reason) for steps of so many FLOPs of one run, and groups of `FEWEST` or more."""
+def trains_together_by_rule(device: torch.device, flops: float, count: int) -> tuple[bool, str]:
+    """(whether so many runs train together, reason) for steps of so many FLOPs of one run."""
+    if count < FEWEST:
+        return False, f"by rule ({count} runs, replicas from {FEWEST} on)"
     limit = LIMITS.get(device.type)
     if limit is None:
-        return False, f"replicas were never timed on {device.type}"
-    return flops <= limit, f"a step has {flops_text(flops)}, replicas up to {flops_text(limit)}"
+        return False, f"by rule (replicas were never timed on {device.type})"
+    return flops <= limit, f"by rule (a step has {flops_text(flops)}, replicas up to {flops_text(limit)})"
 
 
 def rule_text(device: torch.device) -> str:
