@@ -33,7 +33,6 @@ ARMS: dict[str, tuple[str, ...]] = {
     "window-warmup": ("training.window_warmup=0.5",),
     "both-warmups": ("training.batch_warmup=0.5", "training.window_warmup=0.5"),
     "untied": ("model.tied=false",),
-    "untied-later": ("model.tied=false", "training.tied_until=0.5"),
 }
 # One evaluation at the end. No baselines: the recipe is what the arms are compared with.
 COMMON: tuple[str, ...] = (

@@ -69,7 +69,7 @@ def test_a_plan_that_repeats_the_data_too_often_is_refused(job):
         scale_plan.make_plan(job, SizeGrid([1e10, 4e10]), most_epochs=0.01)
 
 
-@pytest.mark.parametrize("field", ["batch_warmup", "window_warmup", "tied_until"])
+@pytest.mark.parametrize("field", ["batch_warmup", "window_warmup"])
 def test_runs_that_branch_have_no_settings_that_are_shares_of_their_steps(job, field):
     changes = {"own": {field: 0.5}} if field == "window_warmup" else {field: 0.5}
     training = replace(job.spec.training, schedule=scale_plan.BRANCHING, **changes)

@@ -109,8 +109,6 @@ def test_models_of_every_task_can_be_recorded(choice):
         ("training.precision=tf32",),
         ("training.precision=bf16",),
         ("training.clip=0",),
-        ("model.tied=false", "training.tied_until=0.05"),
-        ("model.tied=false", "training.tied_until=0.05", "training.optimiser=muon"),
     ],
     ids=lambda changes: changes[0],
 )
@@ -128,7 +126,6 @@ def test_steps_with_every_training_option_can_be_recorded(changes, text):
         ("training.precision=bf16",),
         ("training.freeze=gradual", "training.steps=14"),
         ("training.batch_warmup=0.6", "training.window_warmup=0.8", "training.steps=14"),
-        ("model.tied=false", "training.tied_until=0.5", "training.steps=14"),
     ],
 )
 def test_replicas_can_be_recorded(changes, text):

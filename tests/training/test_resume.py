@@ -27,7 +27,7 @@ from tests.training.small_runs import (
 LINE = "The state of our union is strong, and we will keep it so for all who come after us.\n"
 
 
-GROWING = ("training.batch_warmup=0.5", "training.window_warmup=0.8", "model.tied=false", "training.tied_until=0.6")
+GROWING = ("training.batch_warmup=0.5", "training.window_warmup=0.8")
 # Two seeds of a small language model, whose splits adapt to the amount of text.
 REPLICAS = (
     "language-model",

@@ -238,7 +238,7 @@ def _branched(planned: Sequence[PlannedSize], training: TrainingSpec) -> list[Pl
     All runs of a shape have the warm-up of the shortest one. They have the same first steps, which must not depend on the
     number of steps.
     """
-    for field in ("batch_warmup", "window_warmup", "tied_until"):
+    for field in ("batch_warmup", "window_warmup"):
         if share := {**vars(training), **training.own}.get(field):
             raise SpecError(
                 f"training.{field}={share:g} is a share of the steps, but with training.schedule={BRANCHING!r} longer runs "

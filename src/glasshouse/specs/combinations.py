@@ -70,8 +70,6 @@ def check(spec: Spec) -> None:
             "training.batch_warmup",
             training.batch_warmup,
         )
-    if training.tied_until:
-        _check_tied_output(spec)
     if training.processes > 1 and training.freeze == "gradual":
         raise SpecError(
             ("needs the same trained weights in all steps, but training.freeze='gradual' changes them; choose one of them"),
@@ -85,25 +83,3 @@ def check(spec: Spec) -> None:
             training.lora_rank,
         )
     catalogue.find("task", spec.task, "task").check_spec(spec)
-
-
-def _check_tied_output(spec: Spec) -> None:
-    """An output matrix that is tied for some steps needs a place of its own, and the same updates as the embedding."""
-    training, what = spec.training, f"training.tied_until={spec.training.tied_until:g}"
-    if spec.model.tied:
-        raise SpecError(
-            f"{what} needs an output matrix of its own for the later steps, but model.tied=true has none; "
-            "choose model.tied=false"
-        )
-    unequal = {
-        "start_from": (training.start_from, ""),
-        "freeze": (training.freeze != "none", "none"),
-        "lora_rank": (training.lora_rank, "0"),
-        "layer_decay": (training.layer_decay != 1, "1"),
-    }
-    for field, (is_set, without) in unequal.items():
-        if is_set:
-            raise SpecError(
-                f"{what} keeps the output matrix equal to the embedding, but training.{field}={getattr(training, field)!r} "
-                f"makes their values or their updates differ; choose training.{field}={without} or training.tied_until=0"
-            )

@@ -195,13 +195,6 @@ class TrainingSpec(OpenSection):
         minimum=0,
         maximum=0.9999,
     )
-    tied_until: float = setting(
-        0.0,
-        "share of the steps in which the output matrix of model.tied=false stays equal to the token embedding",
-        minimum=0,
-        maximum=1,
-        rare=True,
-    )
     start_from: str = setting(
         "",
         "where weights, model shape and tokenizer come from: a run ({seed} stands for this run's seed), a Hugging Face "

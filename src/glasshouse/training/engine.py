@@ -23,7 +23,7 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch, Evaluation, Task
-from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors, tied_output
+from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors
 from glasshouse.training.compiling import compiled
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.parallelism import LossSum, Parallelism
@@ -111,7 +111,6 @@ class Engine(TrainableModel):
         if spec.training.fp8_products:
             precision.use_fp8_products(self.model, spec.training.precision, device)
         self.unfreezing = UnfreezingSchedule(self.model, spec.training, steps)
-        self.tied = False
         self.loss_sum = compiled_loss(task, self.model, spec.training.precision) if spec.training.compile else task.loss_sum
         # Sharding replaces the model's parameters, so the optimiser is built afterwards.
         self.synchronised_loss = self.parallelism.synchronised(self.loss_sum, self.model)
@@ -152,7 +151,6 @@ class Engine(TrainableModel):
         """
         training = self.spec.training
         self.unfreezing.apply(step)
-        self.tied = tied_output.is_tied(training, step, self.steps)
         learning_rate = schedules.rate(training, step, self.steps)
         for group in self.optimiser.param_groups:
             if not isinstance(group["lr"], Tensor):
@@ -163,7 +161,7 @@ class Engine(TrainableModel):
         if self.graphed_step.enabled:
             batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
         self._seed(step)
-        loss, norm = self.graphed_step(batch, numbers, (self.unfreezing.lowest_trained, self.tied))
+        loss, norm = self.graphed_step(batch, numbers, self.unfreezing.lowest_trained)
         return StepResult(loss[None], norm[None], (learning_rate,))
 
     def _update(self, batch: Batch, numbers: Tensor) -> Tensor:
@@ -173,8 +171,7 @@ class Engine(TrainableModel):
             if isinstance(group["lr"], Tensor):
                 torch.mul(learning_rate, group.get("lr_factor", 1.0), out=group["lr"])
         loss = self.parallelism.total(self._gradients(batch, count, self.synchronised_loss, self.parallelism))
-        with tied_output.one_gradient(self.model) if self.tied else nullcontext():
-            norm = self._clip()
+        norm = self._clip()
         record_first_nonfinite(self.first_nonfinite, step, loss, norm)
         if self.optimiser_skips:
             torch.ge(self.first_nonfinite, 0, out=self.optimiser.found_inf)

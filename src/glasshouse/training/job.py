@@ -27,7 +27,6 @@ from glasshouse.training import (
     evaluation_interval,
     lora,
     optimisers,
-    tied_output,
     warm_start,
 )
 from glasshouse.training.engine import Engine
@@ -64,7 +63,6 @@ def check_parts(spec: Spec, device: torch.device | None = None) -> Task:
     optimisers.check(spec.training)
     model = models.check(task.draft_model(spec.model), spec.data.context)
     task.check_model(model, spec.model.kind)
-    tied_output.check(model, spec.training)
     if spec.task != "next-token" and (count := model.head.future_tokens):
         raise SpecError(
             f"is trained by task='next-token' only, not by task={spec.task!r}; remove it", "model.head.future_tokens", count
@@ -226,7 +224,6 @@ class Job:
         model = self._initial_model()
         if self.start is not None:
             warm_start.transfer(model, self.start)
-        tied_output.initialise(model, self.spec.training)
         self.task.initialise(model)
         lora.attach(model, self.spec.training)
         if self.spec.training.checkpoint_activations:

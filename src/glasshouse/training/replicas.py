@@ -30,7 +30,7 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch
-from glasshouse.training import cuda_graphs, devices, precision, tied_output
+from glasshouse.training import cuda_graphs, devices, precision
 from glasshouse.training.adamw import StackedAdamW
 from glasshouse.training.compiling import compiled
 from glasshouse.training.engine import (
@@ -118,7 +118,6 @@ class Replicas:
         self.unfreezing.apply(self.steps)
         self.optimiser = StackedAdamW(self.scratch, self._trained(), self.specs, self.steps)
         self.unfreezing.apply(0)
-        self.tied = False
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
         self.average = copies(self.stacked) if self.spec.training.ema else None
         # For each replica, the first step whose loss or gradient was not finite, or -1. The replica takes no later step.
@@ -195,14 +194,13 @@ class Replicas:
     def step(self, step: int) -> StepResult:
         """Take one optimiser step of every replica that has not failed."""
         self.unfreezing.apply(step)
-        self.tied = tied_output.is_tied(self.spec.training, step, self.steps)
         batch, counts_R = self.batch(step)
         numbers = torch.cat([torch.tensor([step, ema_update_rate(self.spec.training.ema, step)]), counts_R])
         if self.graphed_step.enabled:
             batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
         # Dropout masks differ from those of a run that trains alone. Everything else is the same.
         devices.seed(self.device, batches.step_seed(self.spec.training.seed, step))
-        losses_R, norms_R = self.graphed_step(batch, numbers, (self.unfreezing.lowest_trained, self.tied))
+        losses_R, norms_R = self.graphed_step(batch, numbers, self.unfreezing.lowest_trained)
         return StepResult(losses_R, norms_R, self.optimiser.rates(step))
 
     @torch.no_grad()
@@ -210,13 +208,9 @@ class Replicas:
         """The part of a step that runs on the device; returns losses and gradient norms, (2, R)."""
         step, ema_rate, counts_R = numbers[0], numbers[1], numbers[2:]
         gradients, losses_R = self._gradients(batch, counts_R)
-        if self.tied:
-            gradients = tied_output.merged(gradients)
         flat_gradients = (gradient.reshape(len(gradient), -1) for gradient in gradients.values())
         norms_R = torch.stack([gradient.norm(dim=1) for gradient in flat_gradients]).norm(dim=0)
         record_first_nonfinite(self.first_nonfinite_R, step, losses_R, norms_R)
-        if self.tied:
-            gradients = tied_output.shared(gradients)
         limit = self.spec.training.clip or float("inf")
         factor_R = (limit / (norms_R + 1e-6)).clamp(max=1.0)
         self.optimiser.step(gradients, step.long(), factor_R, self.first_nonfinite_R >= 0)
