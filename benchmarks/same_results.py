@@ -34,7 +34,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     **{f"position-{p}": (*LM, f"model.position={p}") for p in ("relative", "relative-buckets")},
     **{
         f"optimiser-{o}": (*LM, f"training.optimiser={o}", "training.schedule=constant")
-        for o in ("adamw", "muon", "lion", "sgd", "adafactor", "schedule-free-adamw")
+        for o in ("adamw", "muon", "lion", "sgd")
     },
     **{
         f"attention-{a}": (*LM, f"model.attention={a}", "model.position=learned")

@@ -4,8 +4,10 @@ import torch
 from torch import nn
 
 from glasshouse import models
-from glasshouse.specs import catalogue, spec_files
+from glasshouse.specs import spec_files
 from glasshouse.specs.spec import ModelSpec, TrainingSpec
+from glasshouse.training import optimisers
+from glasshouse.training.optimisers import Optimiser
 
 RATE = 0.01
 # Two blocks, with biases and norms, and a head of its own.
@@ -23,14 +25,13 @@ def small_model(seed: int = 0) -> nn.Module:
     return models.build(MODEL, 11, 6, seed)
 
 
-def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-    return catalogue.find("optimiser", training.optimiser).build(model, training)
+def build(model: nn.Module, training: TrainingSpec) -> Optimiser:
+    return optimisers.of_name(training).build(model, training)
 
 
-def set_rate(optimiser: torch.optim.Optimizer, rate: float = RATE) -> None:
+def set_rate(optimiser: Optimiser, rate: float = RATE) -> None:
     for group in optimiser.param_groups:
-        scaled = rate * group["lr_factor"]
-        group["lr"] = torch.tensor(scaled) if isinstance(group["lr"], torch.Tensor) else scaled
+        group["lr"] = torch.tensor(rate * group["lr_factor"])
 
 
 def set_gradients(model: nn.Module, step: int) -> None:
@@ -39,7 +40,7 @@ def set_gradients(model: nn.Module, step: int) -> None:
         parameter.grad = torch.randn(parameter.shape, generator=generator) if parameter.requires_grad else None
 
 
-def take_steps(model: nn.Module, optimiser: torch.optim.Optimizer, steps: range) -> None:
+def take_steps(model: nn.Module, optimiser: Optimiser, steps: range) -> None:
     """Steps with random gradients, which depend on the number of the step."""
     set_rate(optimiser)
     for step in steps:

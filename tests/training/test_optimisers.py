@@ -10,27 +10,18 @@ import torch
 import glasshouse
 from glasshouse import models
 from glasshouse.models import part_list
-from glasshouse.parts.capabilities import CAPABILITIES
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import Interrupted, SpecError
 from glasshouse.specs.spec import ModelSpec, TrainingSpec
-from glasshouse.training import cost_plan, job, optimisers, replicas
+from glasshouse.training import cost_plan, optimisers
 from glasshouse.training.adamw import AdamW
 from glasshouse.training.job import Job
-from tests import needs
 from tests.refusals import refused
 from tests.training import small_runs
 from tests.training.optimiser_battery import build, set_gradients, set_rate, small_model, take_steps, training_spec, weights
 from tests.training.small_runs import CPU, demo_spec, logged_metrics, newest_checkpoint, train_demo
 
 CONSTANT = "training.schedule=constant"
-# Fields that ask an optimiser for a capability.
-ASKS = {
-    "shards": "training.parallel=shard",
-    "gradual": "training.freeze=gradual",
-    "ema": "training.ema=0.9",
-    "decay": "training.schedule=cosine",
-}
 
 
 @pytest.fixture(params=catalogue.names("optimiser"))
@@ -155,8 +146,6 @@ def test_frozen_parameters_stay_and_have_no_state(name):
 
 
 def test_parameters_can_be_unfrozen_later(name):
-    if "gradual" in catalogue.find("optimiser", name).unsupported:
-        pytest.skip(needs.NOT_APPLICABLE)  # refused: see the test of capabilities
     model = small_model()
     optimiser = build(model, training_spec(name, freeze="gradual"))
     head = [parameter for key, parameter in model.named_parameters() if key.startswith("head.")]
@@ -174,9 +163,7 @@ def test_found_inf_leaves_every_weight_unchanged(name):
     """On CUDA nothing may wait for the device, so that the optimiser itself skips the step."""
     model = small_model()
     optimiser = build(model, training_spec(name))
-    if not getattr(optimiser, "_step_supports_amp_scaling", False):
-        pytest.skip(needs.NOT_APPLICABLE)  # the engine does not call it
-    optimiser.found_inf, optimiser.grad_scale = torch.zeros(()), None
+    optimiser.found_inf = torch.zeros(())
     take_steps(model, optimiser, range(2))
     before = weights(model)
     optimiser.found_inf.fill_(1.0)
@@ -213,26 +200,10 @@ def test_lora_adapters_are_trained_and_merged(name, rows, pretrained):
     assert torch.equal(before["embedding.weight"], after["embedding.weight"])
 
 
-@pytest.mark.parametrize("capability", ASKS)
-def test_a_capability_is_there_or_refused_with_the_reason(name, capability):
-    spec = glasshouse.runs.spec_of("demo-lm", f"training.optimiser={name}", CONSTANT, ASKS[capability])
-    reason = catalogue.find("optimiser", name).unsupported.get(capability)
-    if reason is None:
-        job.check(spec)
-        return
-    with refused(SpecError, reason, f"training.optimiser={name!r}", ASKS[capability].partition("=")[0]):
-        job.check(spec)
-
-
-def test_replicas_are_refused_with_the_optimisers_own_reason(name):
-    spec = glasshouse.runs.spec_of("demo-lm", f"training.optimiser={name}", CONSTANT)
-    assert replicas.obstacle(spec) == catalogue.find("optimiser", name).unsupported.get("replicas")
-
-
-def test_the_list_of_parts_has_every_optimiser_with_known_capabilities():
+def test_the_list_of_parts_has_every_optimiser():
     entries = {entry.word: entry for entry in part_list.parts_of("optimiser")}
     assert list(entries) == catalogue.names("optimiser")
-    assert all(set(entry.unsupported) <= set(CAPABILITIES) and entry.about for entry in entries.values())
+    assert all(entry.about for entry in entries.values())
     assert "training.momentum" in [setting.name for setting in entries["muon"].settings]
 
 
@@ -248,11 +219,11 @@ def test_settings_of_an_optimiser_exist_only_with_it():
 def test_less_state_needs_less_memory(text):
     memory = {
         name: cost_plan.training_memory(Job.prepare(demo_spec(text, f"training.optimiser={name}", CONSTANT), CPU), "fp32")
-        for name in ("adamw", "muon", "lion", "adafactor")
+        for name in ("adamw", "muon", "lion")
     }
-    states = [memory[name]["optimiser"] for name in ("adamw", "muon", "lion", "adafactor")]
+    states = [memory[name]["optimiser"] for name in ("adamw", "muon", "lion")]
     assert states == sorted(states, reverse=True)
-    assert len(set(states)) == 4
+    assert len(set(states)) == 3
     assert len({sum(one.values()) - one["optimiser"] for one in memory.values()}) == 1
 
 

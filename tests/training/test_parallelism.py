@@ -57,13 +57,6 @@ CASES = {
     "muon": (*DECODER, "training.optimiser=muon", "training.parallel=shard"),
     "lion": (*DECODER, "training.optimiser=lion", "training.parallel=shard", "training.learning_rate=1e-4"),
     "sgd": (*DECODER, "training.optimiser=sgd", "training.parallel=shard"),
-    "schedule-free": (
-        *DECODER,
-        "training.optimiser=schedule-free-adamw",
-        "training.schedule=constant",
-        "training.parallel=shard",
-    ),
-    "factored": (*DECODER, "training.optimiser=adafactor"),
     "patient": (*DECODER, "training.patience=1", "training.learning_rate=0", "evaluation.every=5"),
     "diverged": (*DECODER, "training.learning_rate=1e30", "training.clip=0"),
 }

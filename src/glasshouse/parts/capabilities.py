@@ -1,4 +1,4 @@
-"""The capabilities of parts and optimisers. A part lists what it lacks, with reasons. A spec that needs one is refused.
+"""The capabilities of parts. A part lists what it lacks, with reasons. A spec that needs one is refused.
 
 The test battery checks every part for the capabilities that it does not list, and checks that it lacks those that it lists.
 """
@@ -18,11 +18,6 @@ CAPABILITIES: Final = {
     "longer": "it runs on sequences longer than the context it was built for",
     "batch": "the output for a sequence does not depend on the other sequences of its batch, in training too",
     "blocks": "it can be used in a Transformer block",
-    "replicas": "several runs with this optimiser can be trained together as one program",
-    "shards": "the optimiser updates weights that are sharded over processes",
-    "gradual": "a parameter can be unfrozen at a later step",
-    "ema": "it can be combined with a moving average of the weights",
-    "decay": "the learning rate can fall",
 }
 
 Unsupported = dict[str, str]

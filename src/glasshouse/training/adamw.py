@@ -25,7 +25,7 @@ from glasshouse.parts.triton_installed import TRITON_INSTALLED, can_build
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs.spec import Spec, TrainingSpec
 from glasshouse.training import schedules, sharded_tensors
-from glasshouse.training.optimisers import ListedUpdate, LocalGroup, parameter_groups, rate_factors, state_of
+from glasshouse.training.optimisers import LocalGroup, Optimiser, parameter_groups, rate_factors, state_of
 
 EPSILON = 1e-8
 # torch's names of the moving averages of the gradient and of its square.
@@ -90,11 +90,11 @@ if TRITON_INSTALLED:
             tl.store(second, v, mask=inside)
 
 
-class AdamW(ListedUpdate):
+class AdamW(Optimiser):
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019), in one kernel. Only matrices decay."""
 
     @classmethod
-    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+    def build(cls, model: nn.Module, training: TrainingSpec) -> Optimiser:
         """The update of `torch.optim.AdamW(fused=True)`, with the same state, in one launch if that is possible."""
         parameters = [sharded_tensors.local(parameter) for parameter in model.parameters()]
         kind = OneLaunchAdamW if kernel_is_usable(parameters) else AdamW
@@ -115,7 +115,6 @@ class OneLaunchAdamW(AdamW):
     """The same in one launch of `AdamWKernel`. As torch's fused optimisers do, it divides gradients by `grad_scale`."""
 
     reads_grad_scale = True
-    grad_scale: Tensor | None = None
 
     def __init__(self, groups: list[dict[str, Any]], training: TrainingSpec) -> None:
         super().__init__(groups, training)

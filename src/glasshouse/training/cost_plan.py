@@ -131,8 +131,6 @@ def choose_parallelism(job: Job) -> tuple[str, str]:
     available = free_memory(job.device) // (1 if job.device.type == "cuda" else process_group.local_size())
     # A share of the memory is left for the workspaces of kernels.
     kind = REPLICATE if needed <= available * MEMORY_SHARE else SHARD
-    if kind == SHARD:
-        optimisers.check(replace(training, parallel=SHARD))
     verb = "holds" if kind == REPLICATE else "holds a share of"
     return kind, (
         f"training.parallel={kind}: each of {count} processes {verb} all weights, because training needs about "

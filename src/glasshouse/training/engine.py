@@ -19,7 +19,6 @@ from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.models.base import Model
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
-from glasshouse.specs import catalogue
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch, Evaluation, Task
@@ -114,7 +113,7 @@ class Engine(TrainableModel):
         self.loss_sum = compiled_loss(task, self.model, spec.training.precision) if spec.training.compile else task.loss_sum
         # Sharding replaces the model's parameters, so the optimiser is built afterwards.
         self.synchronised_loss = self.parallelism.synchronised(self.loss_sum, self.model)
-        self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
+        self.optimiser = optimisers.of_name(spec.training).build(self.model, spec.training)
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
         self.average = copies(self.model.state_dict()) if spec.training.ema else None
         self.evaluates_average = True
@@ -123,17 +122,13 @@ class Engine(TrainableModel):
         # The first step that was not finite, or -1. A check of every step would wait for an accelerator. So the fused
         # optimiser skips every update after such a step, and the loop reads this tensor only now and then.
         self.first_nonfinite = torch.full((), -1.0, device=device)
-        self.optimiser_skips = device.type == "cuda" and getattr(self.optimiser, "_step_supports_amp_scaling", False)
+        self.optimiser_skips = device.type == "cuda"
         if self.optimiser_skips:
             self.optimiser.found_inf = torch.zeros((), device=device)
-            self.optimiser.grad_scale = None
         self.graphed_step = cuda_graphs.GraphedStep(self._update, device, spec.training)
         self.graphed_forward = cuda_graphs.GraphedForward(self.model, device, spec.training)
-        # An optimiser of another package may hold its learning rate as a number, which a CUDA graph would never update.
         # Neither communication nor activation checkpointing, which saves the state of random numbers, can be recorded.
-        rates_are_tensors = all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
-        plain = self.parallelism.size == 1 and not spec.training.checkpoint_activations
-        self.graphed_step.enabled &= rates_are_tensors and self.optimiser_skips and plain
+        self.graphed_step.enabled &= self.parallelism.size == 1 and not spec.training.checkpoint_activations
 
     @property
     def members(self) -> list["Engine"]:
@@ -152,9 +147,6 @@ class Engine(TrainableModel):
         training = self.spec.training
         self.unfreezing.apply(step)
         learning_rate = schedules.rate(training, step, self.steps)
-        for group in self.optimiser.param_groups:
-            if not isinstance(group["lr"], Tensor):
-                group["lr"] = learning_rate * group.get("lr_factor", 1.0)
         batch = self.batch(step)
         numbers = torch.tensor([step, learning_rate, ema_update_rate(training.ema, step), self.task.prediction_count(batch)])
         batch = self.parallelism.own_rows(batch)
@@ -168,14 +160,13 @@ class Engine(TrainableModel):
         """Forward and backward (`_gradients`), clip, `optimiser.step()`; all on the device. Gives (loss, gradient norm)."""
         step, learning_rate, ema_rate, count = numbers
         for group in self.optimiser.param_groups:
-            if isinstance(group["lr"], Tensor):
-                torch.mul(learning_rate, group.get("lr_factor", 1.0), out=group["lr"])
+            torch.mul(learning_rate, group["lr_factor"], out=group["lr"])
         loss = self.parallelism.total(self._gradients(batch, count, self.synchronised_loss, self.parallelism))
         norm = self._clip()
         record_first_nonfinite(self.first_nonfinite, step, loss, norm)
         if self.optimiser_skips:
             torch.ge(self.first_nonfinite, 0, out=self.optimiser.found_inf)
-        # An optimiser that skips updates by `found_inf` is always called. Otherwise this waits for the device.
+        # On CUDA, the optimiser skips updates by `found_inf`, because the comparison would wait for the device.
         if self.optimiser_skips or self.first_nonfinite < 0:
             self.optimiser.step()
             if self.average is not None:
@@ -185,7 +176,7 @@ class Engine(TrainableModel):
     def _clip(self) -> Tensor:
         """Clip the gradient; returns its norm. An optimiser that reads `grad_scale` divides by it in its own kernel."""
         limit, parameters = self.spec.training.clip or float("inf"), [*self.model.parameters()]
-        if not getattr(self.optimiser, "reads_grad_scale", False):
+        if not self.optimiser.reads_grad_scale:
             return sharded_tensors.whole(nn.utils.clip_grad_norm_(parameters, limit))
         gradients = (parameter.grad for parameter in parameters if parameter.grad is not None)
         norm = sharded_tensors.whole(nn.utils.get_total_norm(gradients))
@@ -194,23 +185,15 @@ class Engine(TrainableModel):
 
     @contextmanager
     def evaluated_model(self) -> Iterator[Model]:
-        average = self._average_weights()
-        if average is None or not self.evaluates_average:
+        if self.average is None or not self.evaluates_average:
             yield self.model
             return
         weights = copies(self.model.state_dict())
-        self.model.load_state_dict(average)
+        self.model.load_state_dict(self.average)
         try:
             yield self.model
         finally:
             self.model.load_state_dict(weights)
-
-    def _average_weights(self) -> Tensors | None:
-        """The averaged weights that stand for the model: the moving average, or those of an optimiser that averages."""
-        if self.average is not None or not hasattr(self.optimiser, "averaged"):
-            return self.average
-        averaged = {name: self.optimiser.averaged(parameter) for name, parameter in self.model.named_parameters()}
-        return dict(self.model.state_dict()) | averaged
 
     def gradients(self, step: int, batch: Batch) -> Tensor:
         """The mean loss of a whole batch, computed by this process alone. Its gradients are left in the parameters."""
@@ -243,13 +226,12 @@ class Engine(TrainableModel):
         return [int(self.first_nonfinite.item())]
 
     def evaluated_weights(self) -> Tensors:
-        average = self._average_weights()
-        return dict(self.model.state_dict()) if average is None else average
+        return dict(self.model.state_dict()) if self.average is None else self.average
 
     def checkpoint_groups(self) -> dict[str, Tensors]:
         groups = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
-        if (average := self._average_weights()) is not None:
-            groups["average"] = average
+        if self.average is not None:
+            groups["average"] = self.average
         return {name: sharded_tensors.gathered(tensors) for name, tensors in groups.items()}
 
     def restore(self, checkpoint: Checkpoint) -> None:

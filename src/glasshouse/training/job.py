@@ -60,7 +60,7 @@ def check_parts(spec: Spec, device: torch.device | None = None) -> Task:
     """
     task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
     adaptation.check(spec)
-    optimisers.check(spec.training)
+    optimisers.of_name(spec.training).check(spec.training)
     model = models.check(task.draft_model(spec.model), spec.data.context)
     task.check_model(model, spec.model.kind)
     if spec.task != "next-token" and (count := model.head.future_tokens):

@@ -7,20 +7,19 @@ values are three matrices, although one product computes them. Axes: N matrices,
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.attention.base import Attention
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.training import sharded_tensors
 from glasshouse.training.adamw import AdamW
-from glasshouse.training.optimisers import LocalGroup, check_nesterov, parameter_groups
+from glasshouse.training.optimisers import LocalGroup, Optimiser, check_nesterov, parameter_groups
 
 # a, b, c of x -> a x + b x^3 + c x^5, which a step applies to all singular values.
 Polynomial = tuple[float, float, float]
@@ -54,8 +53,6 @@ class Muon(AdamW):
     The other parameters get AdamW's update.
     """
 
-    unsupported: ClassVar[Unsupported] = {"replicas": "Muon has no version for stacked weights"}
-
     @dataclass(frozen=True)
     class Settings:
         momentum: float = setting(0.95, "decay of the moving average of gradients", minimum=0, maximum=0.9999)
@@ -84,7 +81,7 @@ class Muon(AdamW):
             )
 
     @classmethod
-    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+    def build(cls, model: nn.Module, training: TrainingSpec) -> Optimiser:
         matrices, rate = hidden_matrices(model), settings_of(Muon, training.own).matrix_rate
         return cls(parameter_groups(model, training, orthogonal=matrices, orthogonal_rate=rate), training, matrices)
 

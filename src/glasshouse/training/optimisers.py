@@ -1,39 +1,22 @@
-"""What an optimiser is, the base of those whose update is written here, and their state as named tensors without pickle."""
+"""What an optimiser is: updates of lists of tensors; and its state as named tensors without pickle."""
 
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import sharded_tensors
-from glasshouse.training.freezing import depths, trained_parameters
+from glasshouse.training.freezing import depths
 
 DELETE = "delete that checkpoint, and the run is resumed from an earlier one"
-
-
-class Optimiser(ABC):
-    """Builds a torch optimiser for a model. A subclass may declare `Settings`, which become fields of `training`."""
-
-    unsupported: ClassVar[Unsupported] = {}
-
-    @classmethod
-    @abstractmethod
-    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        """The optimiser of the model's parameters. The schedule sets the learning rates of its groups in every step."""
-
-    @classmethod
-    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
-        """How many numbers of state it keeps for the parameters that are trained, without counters: 2, unless it says so."""
-        return 2 * trained_parameters(model)
 
 
 class LocalGroup(NamedTuple):
@@ -46,17 +29,18 @@ class LocalGroup(NamedTuple):
     state: dict[str, list[Tensor]]
 
 
-class ListedUpdate(Optimiser, torch.optim.Optimizer):
+class Optimiser(torch.optim.Optimizer, ABC):
     """Takes steps group by group, as operations on lists of tensors. As in torch's fused optimisers, `found_inf` above 0
-    leaves all weights unchanged.
+    leaves all weights unchanged. A subclass may declare `Settings`, which become fields of `training`.
 
     A CUDA graph can record such an update: nothing of it waits for the device. Weights that are sharded over processes are
     updated in each process for its share.
     """
 
-    # torch's name for optimisers that read `found_inf`.
-    _step_supports_amp_scaling = True
     found_inf: Tensor | None = None
+    # An optimiser that reads it divides all gradients by it in its own kernel.
+    reads_grad_scale = False
+    grad_scale: Tensor | None = None
     # torch's decorator of these keeps them out of compiled functions, and imports `torch._dynamo`, which takes two seconds.
     add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
@@ -66,17 +50,14 @@ class ListedUpdate(Optimiser, torch.optim.Optimizer):
         self.beta1, self.beta2 = training.beta1, training.beta2
         self.settings = settings_of(type(self), training.own)
 
-    @classmethod
-    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        return cls(parameter_groups(model, training), training)
+    @staticmethod
+    def check(training: TrainingSpec) -> None:
+        """Raise SpecError if fields of the spec do not fit together."""
 
     @classmethod
-    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
-        built = cls.build(model, training)
-        assert isinstance(built, ListedUpdate)
-        trained = [(group, one) for group in built.param_groups for one in group["params"] if one.requires_grad]
-        states = (state for group, one in trained for state in built.initial_state(group, one).values())
-        return sum(state.numel() for state in states if state.dim())
+    def build(cls, model: nn.Module, training: TrainingSpec) -> "Optimiser":
+        """The optimiser of the model's parameters. The schedule sets the learning rates of its groups in every step."""
+        return cls(parameter_groups(model, training), training)
 
     @abstractmethod
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
@@ -110,17 +91,21 @@ class ListedUpdate(Optimiser, torch.optim.Optimizer):
                 yield LocalGroup(settings, parameters, [*weights], [*gradients], kept)
 
 
+def of_name(training: TrainingSpec) -> type[Optimiser]:
+    found: type[Optimiser] = catalogue.find("optimiser", training.optimiser, "training.optimiser")
+    return found
+
+
 def parameter_groups(
     model: nn.Module,
     training: TrainingSpec,
-    tensor_rates: bool = True,
     orthogonal: Collection[nn.Parameter] = (),
     orthogonal_rate: float = 1.0,
 ) -> list[dict[str, Any]]:
     """The parameters by weight decay, which only matrices have, and by the factor of their learning rate.
 
-    With `tensor_rates` a rate is a tensor on the device, so that a CUDA graph reads its current value. Parameters that are
-    `orthogonal` have groups of their own.
+    A rate is a tensor on the device, so that a CUDA graph reads its current value. Parameters that are `orthogonal` have
+    groups of their own.
     """
     groups: dict[tuple[bool, float, float], list[nn.Parameter]] = {}
     factors = rate_factors(model, training)
@@ -135,7 +120,7 @@ def parameter_groups(
             "orthogonal": apart,
             "weight_decay": decay,
             "lr_factor": factor,
-            "lr": torch.zeros((), device=device) if tensor_rates else 0.0,
+            "lr": torch.zeros((), device=device),
         }
         for (apart, decay, factor), parameters in groups.items()
     ]
@@ -148,47 +133,31 @@ def rate_factors(model: nn.Module, training: TrainingSpec) -> dict[str, float]:
     return {name: training.layer_decay ** (top - depth) for name, depth in parameter_depths.items()}
 
 
-def check(training: TrainingSpec) -> None:
-    """Raise SpecError if the optimiser cannot do what other fields of the spec ask of it."""
-    optimiser = catalogue.find("optimiser", training.optimiser, "training.optimiser")
-    asked = {
-        "shards": (training.parallel == "shard", f"training.parallel={training.parallel!r}"),
-        "gradual": (training.freeze == "gradual", f"training.freeze={training.freeze!r}"),
-        "ema": (training.ema > 0, f"training.ema={training.ema:g}"),
-        "decay": (training.schedule != "constant", f"training.schedule={training.schedule!r}"),
-    }
-    for capability, (is_asked, field) in asked.items():
-        if is_asked:
-            require(optimiser, capability, f"{field} with training.optimiser={training.optimiser!r}")
-    if hasattr(optimiser, "check"):
-        optimiser.check(training)
-
-
 def memory(model: nn.Module, training: TrainingSpec) -> int:
-    """The bytes of the optimiser's state. An optimiser that does not say it is counted with two numbers for each weight."""
-    optimiser = catalogue.find("optimiser", training.optimiser, "training.optimiser")
-    return 4 * int(getattr(optimiser, "state_numbers", Optimiser.state_numbers)(model, training))
+    """The bytes of the optimiser's state, without counters."""
+    built = of_name(training).build(model, training)
+    trained = [(group, one) for group in built.param_groups for one in group["params"] if one.requires_grad]
+    states = (state for group, one in trained for state in built.initial_state(group, one).values())
+    return 4 * sum(state.numel() for state in states if state.dim())
 
 
-def state(optimiser: torch.optim.Optimizer, model: nn.Module) -> Tensors:
+def state(optimiser: Optimiser, model: nn.Module) -> Tensors:
     """The optimiser's state as `PARAMETER/KEY` -> tensor."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
         f"{names[parameter]}/{key}": value
         for parameter, values in optimiser.state.items()
         for key, value in values.items()
-        if isinstance(value, Tensor)
     }
 
 
-def restore(optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Tensors) -> None:
+def restore(optimiser: Optimiser, model: nn.Module, tensors: Tensors) -> None:
     """Restore what `state` returned. Refuses a state that this optimiser does not have: RunError."""
     parameters = dict(model.named_parameters())
-    if isinstance(optimiser, ListedUpdate):
-        names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
-        for group in optimiser.param_groups:
-            for parameter in group["params"]:
-                state_of(names[parameter], tensors, optimiser.initial_state(group, parameter))
+    names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
+    for group in optimiser.param_groups:
+        for parameter in group["params"]:
+            state_of(names[parameter], tensors, optimiser.initial_state(group, parameter))
     for name, tensor in tensors.items():
         parameter_name, _, key = name.rpartition("/")
         if parameter_name not in parameters:

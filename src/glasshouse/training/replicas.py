@@ -26,7 +26,6 @@ from glasshouse.models.base import Model
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.recurrence import Cell
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
-from glasshouse.specs import catalogue
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch
@@ -81,10 +80,9 @@ def obstacle(spec: Spec) -> str | None:
     for field, reason in OF_SINGLE_MODELS.items():
         if getattr(training, field):
             return f"training.{field} {reason}"
-    if training.optimiser == "adamw":
-        return None
-    unsupported = getattr(catalogue.find("optimiser", training.optimiser, "training.optimiser"), "unsupported", {})
-    return str(unsupported.get("replicas", f"training.optimiser={training.optimiser!r} has no version for replicas"))
+    return (
+        None if training.optimiser == "adamw" else f"training.optimiser={training.optimiser!r} has no version for replicas"
+    )
 
 
 def use_plain_parts(model: nn.Module) -> None:

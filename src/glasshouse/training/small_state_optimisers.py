@@ -1,28 +1,25 @@
-"""Optimisers with at most one number of state for a weight, where AdamW has two: SGD, Lion and Adafactor."""
+"""Optimisers with at most one number of state for a weight, where AdamW has two: SGD and Lion."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.training.optimisers import ListedUpdate, LocalGroup, Optimiser, check_nesterov, parameter_groups
+from glasshouse.training.optimisers import LocalGroup, Optimiser, check_nesterov
 
 
-class SGD(ListedUpdate):
+class SGD(Optimiser):
     """v <- momentum v + g, w <- w - rate v. With Nesterov's look-ahead the step is along g + momentum v.
 
     Gradient descent with momentum (Polyak 1964; Nesterov 1983). Weight decay is added to the gradient of matrices. It needs
     larger learning rates than AdamW, and one number of state for each weight. The update is torch's fused kernel. Unlike
     torch's optimiser it takes weights that are sharded or that are unfrozen later.
     """
-
-    unsupported: ClassVar[Unsupported] = {"replicas": "SGD has no version for stacked weights"}
 
     @dataclass(frozen=True)
     class Settings:
@@ -54,15 +51,13 @@ class SGD(ListedUpdate):
         )
 
 
-class Lion(ListedUpdate):
+class Lion(Optimiser):
     """w <- w - rate (sign(beta1 m + (1 - beta1) g) + decay w), then m <- beta2 m + (1 - beta2) g. Only matrices decay.
 
     Every number moves by the whole rate. The paper's learning rates (Chen et al., Symbolic Discovery of Optimization
     Algorithms, 2023) are 3 to 10 times smaller than AdamW's, with a weight decay as many times larger. It keeps one number
     of state for each weight.
     """
-
-    unsupported: ClassVar[Unsupported] = {"replicas": "Lion has no version for stacked weights"}
 
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
         return {"exp_avg": torch.zeros_like(parameter)}
@@ -76,29 +71,3 @@ class Lion(ListedUpdate):
         torch._foreach_mul_(steps, rate)
         torch._foreach_sub_(group.weights, steps)
         torch._foreach_lerp_(averages, group.gradients, 1 - self.beta2)
-
-
-class Adafactor(Optimiser):
-    """The gradient divided by the root of a rank-1 estimate of its squares, clipped to unit root mean square.
-
-    As torch implements it (Shazeer and Stern 2018). The learning rate is relative: an update is at most
-    `training.learning_rate` times the root mean square of its parameter. The paper's is 0.01. There is no first moment, so
-    the state of a matrix is one row and one column.
-    """
-
-    unsupported: ClassVar[Unsupported] = {
-        "shards": "Adafactor's row and column are means over a whole matrix; choose training.parallel=replicate, or another "
-        "optimiser",
-        "replicas": "torch's Adafactor reads numbers of each parameter on the CPU",
-    }
-
-    @classmethod
-    def build(cls, model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        return torch.optim.Adafactor(parameter_groups(model, training, tensor_rates=False), lr=0.0)
-
-    @classmethod
-    def state_numbers(cls, model: nn.Module, training: TrainingSpec) -> int:
-        def numbers(shape: torch.Size) -> int:
-            return shape.numel() if len(shape) < 2 else shape.numel() // shape[-1] + shape.numel() // shape[-2]
-
-        return sum(numbers(parameter.shape) for parameter in model.parameters() if parameter.requires_grad)
