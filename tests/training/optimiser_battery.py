@@ -29,6 +29,10 @@ def build(model: nn.Module, training: TrainingSpec) -> Optimiser:
     return optimisers.of_name(training).build(model, training)
 
 
+def check(training: TrainingSpec) -> None:
+    optimisers.of_name(training).check(training)
+
+
 def set_rate(optimiser: Optimiser, rate: float = RATE) -> None:
     for group in optimiser.param_groups:
         group["lr"] = torch.tensor(rate * group["lr_factor"])

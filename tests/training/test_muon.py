@@ -11,9 +11,9 @@ from glasshouse import models
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec
 from glasshouse.specs.spec_files import model_spec
-from glasshouse.training import muon, optimisers
+from glasshouse.training import muon
 from tests.refusals import refused
-from tests.training.optimiser_battery import RATE, build, set_gradients, set_rate, small_model, training_spec, weights
+from tests.training.optimiser_battery import RATE, build, check, set_gradients, set_rate, small_model, training_spec, weights
 
 DECAY = 0.2
 QUINTIC = (muon.QUINTIC,) * 5
@@ -184,14 +184,14 @@ def test_minimax_polynomials_deviate_least_from_one(steps, lowest):
 
 
 def test_minimax_polynomials_exist_for_some_numbers_of_steps():
-    optimisers.check(training_spec("muon", newton_schulz="minimax", newton_schulz_steps=4))
+    check(training_spec("muon", newton_schulz="minimax", newton_schulz_steps=4))
     with refused(SpecError, "newton_schulz_steps=7"):
-        optimisers.check(training_spec("muon", newton_schulz="minimax", newton_schulz_steps=7))
+        check(training_spec("muon", newton_schulz="minimax", newton_schulz_steps=7))
 
 
 def test_a_look_ahead_needs_momentum():
     with refused(SpecError, "training.momentum=0"):
-        optimisers.check(training_spec("muon", momentum=0.0))
+        check(training_spec("muon", momentum=0.0))
 
 
 def test_a_model_without_blocks_is_trained_by_adamw():

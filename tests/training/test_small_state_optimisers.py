@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from glasshouse.specs.errors import SpecError
-from glasshouse.training import optimisers
 from tests.refusals import refused
-from tests.training.optimiser_battery import RATE, build, set_gradients, set_rate, small_model, training_spec, weights
+from tests.training.optimiser_battery import RATE, build, check, set_gradients, set_rate, small_model, training_spec, weights
 
 DECAY = 0.2
 BETA1, BETA2 = 0.8, 0.95
@@ -32,7 +31,7 @@ def test_sgd_steps_along_the_momentum(momentum, nesterov):
 
 def test_the_look_ahead_of_sgd_needs_momentum():
     with refused(SpecError, "training.momentum=0", "training.nesterov=false"):
-        optimisers.check(training_spec("sgd", momentum=0.0))
+        check(training_spec("sgd", momentum=0.0))
 
 
 def test_lion_steps_by_the_sign_of_an_average_and_decay():

@@ -50,7 +50,8 @@ def submit_preparation(
         corpus_shards.refuse_other_folder(folder)
     _check_count(jobs, paths)
     name = run_folder.checked_name(_name_of(folder or paths[0]) if name is None else name, "job")
-    checked = submission.checked(replace(on, gpus_per_node=0), single_process=True)
+    checked = replace(on, gpus_per_node=0).settings().for_single_process()
+    submission.check(checked, on.dry_run)
 
     submitted = Submission()
     workers = jobs or min(checked.jobs or 1, text.most_parts(paths), MOST_TASKS)

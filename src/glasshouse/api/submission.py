@@ -20,16 +20,15 @@ from glasshouse.training.job import check as check_spec
 
 def submit_training(recipe: str, *overrides: str, name: str | None, device: str, on: Slurm) -> Submission:
     """Submit the training of a recipe. The run folder is created here; a job trains it with `glasshouse resume`."""
-    settings = submission.checked(on)
-    spec = _checked_spec(recipe, overrides, device, settings)
-    settings = _with_processes(settings, spec)
+    spec, settings = _planned(recipe, overrides, device, on)
     submission.check(settings, on.dry_run)
+    usual_name = resolve_spec.name_of(recipe)
     if on.dry_run:
-        name = name or run_folder.free_name(resolve_spec.name_of(recipe))
-        return _submitted(run_folder.root() / run_folder.checked_name(name), device, settings, dry_run=True)
-    run = run_folder.create(spec, name, resolve_spec.name_of(recipe))
+        run_name = run_folder.checked_name(name or run_folder.free_name(usual_name))
+        return _submitted(_request((run_folder.root() / run_name).absolute(), device), settings, dry_run=True)
+    run = run_folder.create(spec, name, usual_name)
     try:
-        return _submitted(run.path, device, settings)
+        return _submitted(_request(run.path.absolute(), device), settings)
     except LaunchError:
         run.delete_if_new()
         raise
@@ -38,32 +37,34 @@ def submit_training(recipe: str, *overrides: str, name: str | None, device: str,
 def submit_resume(name: str | PathLike[str], device: str, on: Slurm) -> Submission:
     """Submit a job that continues a run."""
     check_device(device)
-    settings, run = submission.checked(on), run_folder.find(name)
-    settings = _with_processes(settings, run.spec())
+    run = run_folder.find(name)
+    settings = _with_processes(on.settings(), run.spec())
     submission.check(settings, on.dry_run)
-    return _submitted(run.path, device, settings, on.dry_run)
-
-
-def _submitted(run: Path, device: str, settings: ClusterSettings, dry_run: bool = False) -> Submission:
-    where = [] if device == "auto" else ["--device", device]
-    path, submitted = str(run.absolute()), Submission()
-    submitted.add(JobRequest(run.name, job_folder.RUN, path, ["resume", path, *where]), settings, dry_run)
-    return submitted
+    return _submitted(_request(run.path.absolute(), device), settings, on.dry_run)
 
 
 def training_script(
     recipe: str, *overrides: str, name: str | None = None, device: str = "auto", on: Slurm | None = None
 ) -> str:
     """A batch script that trains a recipe, to read, edit and submit by hand with sbatch. Needs no Slurm here."""
-    settings = (on or Slurm()).settings()
-    spec = _checked_spec(recipe, overrides, device, settings)
-    settings = _with_processes(settings, spec)
+    _, settings = _planned(recipe, overrides, device, on or Slurm())
     name = run_folder.checked_name(run_folder.free_name(resolve_spec.name_of(recipe)) if name is None else name)
-    run = run_folder.root() / name
+    first = ["train", recipe, *overrides, "--name", name]
+    return batch_script.render(_request(run_folder.root() / name, device, first), settings)
+
+
+def _request(run: Path, device: str, first: Sequence[str] = ()) -> JobRequest:
+    """The job that continues a run. Where the run does not exist yet, it begins with the command `first`."""
     where = [] if device == "auto" else ["--device", device]
-    first = ["train", recipe, *overrides, "--name", name, *where]
-    job = JobRequest(name, job_folder.RUN, str(run), ["resume", str(run), *where], first=first)
-    return batch_script.render(job, settings)
+    return JobRequest(
+        run.name, job_folder.RUN, str(run), ["resume", str(run), *where], first=[*first, *where] if first else ()
+    )
+
+
+def _submitted(request: JobRequest, settings: ClusterSettings, dry_run: bool = False) -> Submission:
+    submitted = Submission()
+    submitted.add(request, settings, dry_run)
+    return submitted
 
 
 def train_task(job: str | PathLike[str], task: int, device: str = "auto") -> None:
@@ -82,9 +83,10 @@ def _with_processes(settings: ClusterSettings, spec: Spec) -> ClusterSettings:
     return settings.changed(processes_per_node=spec.training.processes) if several else settings
 
 
-def _checked_spec(recipe: str, overrides: Sequence[str], device: str, settings: ClusterSettings) -> Spec:
-    """The spec of a recipe. Everything is checked that needs no more than the beginning of the data."""
+def _planned(recipe: str, overrides: Sequence[str], device: str, on: Slurm) -> tuple[Spec, ClusterSettings]:
+    """The spec of a recipe, and what its job asks for. All is checked that needs no more than the beginning of the data."""
     check_device(device)
+    settings = on.settings()
     processes = [f"training.processes={settings.processes}"] if settings.processes > 1 else []
     spec = resolve_spec.run_spec(recipe, *overrides, *processes)
     if spec.training.replicas > 1:
@@ -97,7 +99,7 @@ def _checked_spec(recipe: str, overrides: Sequence[str], device: str, settings: 
     task = check_spec(spec)
     # The first text is read, so that a file that is not there is refused here. A job reads the others.
     next(prepared_data.find_source(spec.data, task.columns).documents("train"), None)
-    return spec
+    return spec, _with_processes(settings, spec)
 
 
 def check_device(device: str) -> None:

@@ -2,8 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +119,10 @@ class Slurm:
     time: str | None = option(None, "With --on slurm: the time limit of a job, such as 4:00:00. A job goes on after it.")
     partition: str | None = option(None, "With --on slurm: the partition; default: that of the cluster file.")
     dry_run: bool = option(False, "With --on slurm: print the scripts, and train and submit nothing.")
-    others: Mapping[str, Any] = field(default_factory=dict)  # further settings of the cluster file, such as account
 
     def settings(self) -> ClusterSettings:
         """The settings of the cluster file with these options."""
-        chosen = {each.name: getattr(self, each.name) for each in options_of(Slurm) if each.name != "dry_run"}
-        return load(**chosen, **self.others)
+        return load(**{each.name: getattr(self, each.name) for each in options_of(Slurm) if each.name != "dry_run"})
 
     def words(self) -> list[str]:
         """The words of a command that submits the same way."""

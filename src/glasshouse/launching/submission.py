@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from glasshouse.launching import batch_script, job_folder, slurm
 from glasshouse.launching.batch_script import JobRequest
-from glasshouse.launching.cluster_settings import ClusterSettings, Slurm
+from glasshouse.launching.cluster_settings import ClusterSettings
 from glasshouse.launching.job_folder import JobFolder
 from glasshouse.specs.errors import LaunchError
 
@@ -57,15 +57,7 @@ def refuse_second(request: JobRequest) -> None:
             )
 
 
-def checked(slurm_options: Slurm, single_process: bool = False) -> ClusterSettings:
-    """The settings of the cluster; refused if the cluster cannot run them. A dry run and a job can do without Slurm."""
-    settings = slurm_options.settings()
-    settings = settings.for_single_process() if single_process else settings
-    check(settings, slurm_options.dry_run)
-    return settings
-
-
 def check(settings: ClusterSettings, dry_run: bool) -> None:
-    """Refuse settings that the cluster cannot run."""
+    """Refuse settings that the cluster cannot run. A dry run and a job can do without Slurm."""
     if slurm.is_installed() or not (dry_run or job_folder.inside()):
         slurm.check(settings)

@@ -27,7 +27,8 @@ class SlurmJobs:
     """
 
     def __init__(self, slurm_options: Slurm, command: Sequence[str], device: str = "auto") -> None:
-        self.settings, self.dry_run = submission.checked(slurm_options, single_process=True), slurm_options.dry_run
+        self.settings, self.dry_run = slurm_options.settings().for_single_process(), slurm_options.dry_run
+        submission.check(self.settings, self.dry_run)
         self.device, self._where = device, [] if device == "auto" else ["--device", device]
         self.command = [*command, *self._where, *slurm_options.words()]
         self.submitted = Submission()

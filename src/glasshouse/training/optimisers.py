@@ -145,9 +145,7 @@ def state(optimiser: Optimiser, model: nn.Module) -> Tensors:
     """The optimiser's state as `PARAMETER/KEY` -> tensor."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
-        f"{names[parameter]}/{key}": value
-        for parameter, values in optimiser.state.items()
-        for key, value in values.items()
+        f"{names[parameter]}/{key}": value for parameter, values in optimiser.state.items() for key, value in values.items()
     }
 
 
