@@ -1,5 +1,7 @@
 """The cost plan: its parameters, tokens, FLOPs, memory and time."""
 
+from dataclasses import asdict
+
 import pytest
 import torch
 
@@ -154,5 +156,5 @@ def test_a_step_is_timed_on_the_threads_that_training_will_use(text, monkeypatch
     before = torch.get_num_threads()
     plan = cost_plan.make(Job.prepare(demo_spec(text, "training.threads=0"), CPU))
     assert timed_on == [plan.threads] == [3]
-    assert plan.choice == plan.facts()["choice"] == "fp32 on 3 threads: by rule (a test)"
+    assert plan.choice == asdict(plan)["choice"] == "fp32 on 3 threads: by rule (a test)"
     assert torch.get_num_threads() == before, "torch's number of threads is restored"

@@ -8,7 +8,6 @@ from glasshouse.cpu_kernels import row_kernel
 from glasshouse.training import compute_choice, cost_plan, devices, format_timing
 from glasshouse.training.format_timing import SpeedMeasurement, TimedSettings
 from glasshouse.training.job import Job
-from glasshouse.training.replicas import Replicas
 from tests.training.small_runs import CPU, demo_spec
 
 
@@ -31,7 +30,7 @@ def test_every_setting_is_timed_in_every_round_in_alternating_order(job, monkeyp
     forward = [(name, count) for name in ("fp32", "bf16") for count in (1, 2, 3)]
     assert timed[:6] == forward
     assert timed[6:12] == forward[::-1]
-    assert len(timed) == (6 + 2) * format_timing.ROUNDS + 2 * format_timing.REPLICA_ROUNDS
+    assert len(timed) == (6 + 2) * format_timing.ROUNDS
     assert [(one.precision, one.threads) for one in measurement.times] == forward
     assert all(len(one.rounds) == format_timing.ROUNDS for one in measurement.times)
 
@@ -49,34 +48,6 @@ def test_a_format_without_a_kernel_is_left_out(job, monkeypatch):
     message = "shapes cannot be multiplied"
     with pytest.raises(RuntimeError, match="multiplied"):
         format_timing.measure(job)
-
-
-def test_replicas_and_a_run_alone_are_timed_in_turn_in_the_fastest_settings(job, monkeypatch):
-    timed = []
-
-    def seconds(engine, device):
-        if isinstance(engine, Replicas):
-            timed.append(len(engine.specs))
-            return 0.5 * len(engine.specs)
-        timed.append(1)
-        return 3.0 - torch.get_num_threads()
-
-    monkeypatch.setattr(cost_plan, "step_seconds", seconds)
-    monkeypatch.setattr(devices, "available_threads", lambda: 2)
-    monkeypatch.setattr(compute_choice, "times_bf16", lambda: False)
-    measurement = format_timing.measure(job)
-    assert (measurement.fastest.precision, measurement.fastest.threads) == ("fp32", 2)
-    assert timed.count(8) == 3
-    assert timed[timed.index(8) - 1 :][:6] == [1, 8] * 3
-    assert measurement.remarks[0] == (
-        "several seeds are faster together: 500.0 ms per step and replica with 8 of them, 1000.0 ms alone"
-    )
-
-
-def test_runs_that_cannot_be_replicas_are_timed_alone_only(text, monkeypatch):
-    monkeypatch.setattr(cost_plan, "step_seconds", lambda engine, device: 1.0)
-    accumulating = Job.prepare(demo_spec(text, "training.gradient_accumulation=2"), CPU)
-    assert not any("seeds" in remark for remark in format_timing.measure(accumulating).remarks)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +73,8 @@ def test_more_threads_and_less_precise_formats_must_be_clearly_faster(times, cho
 def test_other_processes_are_noticed(monkeypatch):
     monkeypatch.setattr(devices, "available_threads", lambda: 2)
     one = TimedSettings("fp32", 1, (1.0,))
-    assert not SpeedMeasurement((one,), one, 0.5, ()).was_busy
-    assert SpeedMeasurement((one,), one, 1.5, ()).was_busy
+    assert not SpeedMeasurement((one,), one, 0.5, "").was_busy
+    assert SpeedMeasurement((one,), one, 1.5, "").was_busy
 
 
 def test_bf16_is_not_timed_where_it_is_emulated(monkeypatch):
@@ -125,7 +96,7 @@ def test_steps_are_timed_with_and_without_a_fast_path_in_turn(job, monkeypatch):
 
     monkeypatch.setattr(cost_plan, "step_seconds", seconds)
     monkeypatch.setattr(compute_choice, "times_bf16", lambda: False)
-    assert format_timing.measure(job).remarks[-1] == "kernels for CPUs: 1000.0 ms with, 1500.0 ms without (1.50 times)"
+    assert format_timing.measure(job).without == "kernels for CPUs: 1000.0 ms with, 1500.0 ms without (1.50 times)"
 
 
 def test_what_is_missing_is_named_with_its_reason(monkeypatch):

@@ -189,11 +189,6 @@ def test_minimax_polynomials_exist_for_some_numbers_of_steps():
         check(training_spec("muon", newton_schulz="minimax", newton_schulz_steps=7))
 
 
-def test_a_look_ahead_needs_momentum():
-    with refused(SpecError, "training.momentum=0"):
-        check(training_spec("muon", momentum=0.0))
-
-
 def test_a_model_without_blocks_is_trained_by_adamw():
     model = models.build(ModelSpec(kind="encoder", width=8, layers=0, heads=2, position="none"), 11, 6)
     assert not muon.hidden_matrices(model)

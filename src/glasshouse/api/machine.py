@@ -35,8 +35,8 @@ def doctor(device: str = "auto") -> Diagnosis:
 
 
 def measure_steps(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> SpeedMeasurement:
-    """Time the training steps of a recipe in each number format and on several numbers of CPU threads; also as replicas, and
-    without what makes them fast here. Nothing is kept: `training.precision` and `training.threads` set what was fastest."""
+    """Time the training steps of a recipe in each number format and on several numbers of CPU threads, and without what
+    makes them fast here. Nothing is kept: `training.precision` and `training.threads` set what was fastest."""
     job = Job.prepare(spec_of(recipe, *overrides, **sections), devices.pick(device))
     with progress_bar.bar("measuring", outer=True) as show, progress_bar.quiet():
         return format_timing.measure(job, show)

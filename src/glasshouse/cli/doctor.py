@@ -16,16 +16,16 @@ def doctor(
         bool,
         typer.Option(
             "--measure",
-            help="Time steps of RECIPE, or of demo-lm, in each number format and on several numbers of threads, as "
-            "replicas, and without what makes them fast here.",
+            help="Time steps of RECIPE, or of demo-lm, in each number format and on several numbers of threads, and "
+            "without what makes them fast here.",
         ),
     ] = False,
     device: Device = "auto",
 ) -> None:
     """Describe this machine and measure its speed in matrix products. With RECIPE, predict memory, time and FLOPs of it.
 
-    A rule chooses number format, threads and replicas, which the table shows. With --measure you see whether others are
-    faster for a recipe.
+    A rule chooses number format, threads and replicas, which the table shows. With --measure you see whether another format
+    or number of threads is faster for a recipe.
     """
     import glasshouse
     from glasshouse.api import machine

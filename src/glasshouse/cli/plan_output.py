@@ -53,8 +53,8 @@ def print_measurement(measurement: SpeedMeasurement, recipe: str) -> None:
         for one in measurement.times
     ]
     show((recipe, "median", f"{len(best.rounds)} rounds", ""), rows, right=(1,))
-    for remark in measurement.remarks:
-        console.print(remark, markup=False)
+    if measurement.without:
+        console.print(measurement.without, markup=False)
     threads = f" training.threads={best.threads}" if best.threads else ""
     console.print(f"to train with the fastest settings: training.precision={best.precision}{threads}", markup=False)
     if measurement.was_busy:

@@ -1,7 +1,7 @@
 """Plan a scaling study and write its folder: the specs of all runs, what they cost, and how many train together."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,7 @@ def _as_trained(
             seconds=step * size.steps,
             notes=(),
         )
-        facts = {"plan": planned.facts(), "data": own.prepared.fingerprint, "labels": list(own.prepared.labels)}
+        facts = {"plan": asdict(planned), "data": own.prepared.fingerprint, "labels": list(own.prepared.labels)}
         runs.append(
             SizeRuns(
                 size.shape.name,

@@ -7,7 +7,7 @@ measured here, once, and stored with the study. So a study that is stopped and c
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from glasshouse.data.prepared_data import PreparedData
@@ -80,10 +80,10 @@ def make_design(request: StudyRequest, device: str) -> Design:
             asked=spec_files.to_toml(variant.spec),
             spec=job.spec,
             facts={
-                "plan": replace(plan, notes=()).facts(),
+                "plan": asdict(replace(plan, notes=())),
                 "data": job.prepared.fingerprint,
                 "labels": list(job.prepared.labels),
-                **({"start": job.transfer.facts()} if job.transfer else {}),
+                **({"start": asdict(job.transfer)} if job.transfer else {}),
             },
             replicas=count,
             notes=notes,

@@ -158,7 +158,7 @@ class StackedAdamW:
         factors = rate_factors(model, training)
         for name, tensor in weights.items():
             self.groups.setdefault((tensor.dim() > 2, factors[name]), []).append(name)
-        self.first, self.second = ({name: torch.zeros_like(tensor) for name, tensor in weights.items()} for _ in MOMENTS)
+        self.moments = {key: {name: torch.zeros_like(tensor) for name, tensor in weights.items()} for key in MOMENTS}
         # Parameters that are unfrozen later have taken fewer steps.
         self.steps_taken = {name: torch.zeros((), device=device) for name in weights}
         self.kernel = AdamWKernel(self.betas, len(specs)) if kernel_is_usable([*weights.values()]) else None
@@ -176,9 +176,8 @@ class StackedAdamW:
         for (decays, lr_factor), group in self.groups.items():
             group_rate_R = rate_R * lr_factor
             names = [name for name in group if name in gradients]
-            tensors = [
-                (self.weights[name], gradients[name].contiguous(), self.first[name], self.second[name]) for name in names
-            ]
+            first, second = self.moments.values()
+            tensors = [(self.weights[name], gradients[name].contiguous(), first[name], second[name]) for name in names]
             steps = [self.steps_taken[name] for name in names]
             if self.kernel:
                 decays_R = self.decays_R if decays else self.no_decay_R
@@ -197,18 +196,17 @@ class StackedAdamW:
 
     def state(self, replica: int) -> Tensors:
         """One replica's optimiser state as `PARAMETER/KEY` -> tensor, in the format of `optimisers.state`."""
-        tensors = {f"{name}/exp_avg": tensor[replica] for name, tensor in self.first.items()}
-        tensors |= {f"{name}/exp_avg_sq": tensor[replica] for name, tensor in self.second.items()}
-        return tensors | {f"{name}/step": steps.clone() for name, steps in self.steps_taken.items()}
+        moments = {
+            f"{name}/{key}": tensor[replica] for key, tensors in self.moments.items() for name, tensor in tensors.items()
+        }
+        return moments | {f"{name}/step": steps.clone() for name, steps in self.steps_taken.items()}
 
     def restore(self, replica: int, tensors: Tensors) -> None:
         """Restore what `state` returned. A run that trained alone has no state of parameters that were still frozen."""
         for name, steps in self.steps_taken.items():
-            initial = {"exp_avg": self.first[name][0], "exp_avg_sq": self.second[name][0], "step": steps}
-            if saved := state_of(name, tensors, initial):
-                self.first[name][replica] = saved["exp_avg"].to(steps.device)
-                self.second[name][replica] = saved["exp_avg_sq"].to(steps.device)
-                steps.copy_(saved["step"])
+            own = {key: moments[name][replica] for key, moments in self.moments.items()} | {"step": steps}
+            for key, tensor in state_of(name, tensors, own).items():
+                own[key].copy_(tensor)
 
 
 def fused(

@@ -8,9 +8,8 @@ import statistics
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -69,9 +68,6 @@ class Plan:
     notes: tuple[str, ...]
     choice: str = ""  # where precision and threads come from; empty if the spec sets both
     is_measured: bool = True  # False: the time was estimated, because a step does not fit into memory
-
-    def facts(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @progress_bar.bar("predicting the cost")  # Steps of a large model take long, and so does the prediction of its memory.

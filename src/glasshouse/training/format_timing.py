@@ -1,4 +1,4 @@
-"""Time the steps of a job, alone, as replicas and without fast paths, in each number format and on some numbers of threads.
+"""Time the steps of a job in each number format and on some numbers of threads, with and without fast paths.
 
 A machine becomes slower and faster over seconds. So all settings are timed in every round, every other round reverses their
 order, and the median counts. The model is built anew in each round: where it lies in memory changes its speed too.
@@ -17,10 +17,9 @@ from glasshouse import cpu_kernels
 from glasshouse.parts import fp8_products
 from glasshouse.parts.triton_installed import TRITON_INSTALLED
 from glasshouse.records.progress_bar import say
-from glasshouse.training import compute_choice, cost_plan, devices, precision, replica_count, replicas
+from glasshouse.training import compute_choice, cost_plan, devices, precision
 from glasshouse.training.job import Job
 from glasshouse.training.precision import BY_PRECISION
-from glasshouse.training.replicas import Replicas
 
 # More threads count as faster only if a step is faster by this factor than on the fewer, and a less precise format only if
 # it is faster by this factor than every more precise one.
@@ -28,8 +27,6 @@ MIN_SPEEDUP = 1.15
 # The share of the threads that other processes may keep busy before a measurement counts as disturbed.
 IDLE_SHARE = 0.3
 ROUNDS = 7
-# A step of replicas takes as long as that of several runs, so there are fewer of both.
-REPLICAS, REPLICA_ROUNDS = 8, 3
 CPU_KERNELS, CUDA_GRAPH = "kernels for CPUs", "CUDA graph"
 COMPILERS = ("c++", "g++", "clang++")
 
@@ -55,13 +52,13 @@ class TimedSettings:
 class SpeedMeasurement:
     """The step times of a job on this machine. `load` is the number of processes that were ready to run.
 
-    `remarks` say how replicas and fast paths compare, in the fastest settings.
+    `without` says how much slower the fastest settings are without what makes steps fast on this machine.
     """
 
     times: tuple[TimedSettings, ...]
     fastest: TimedSettings
     load: float
-    remarks: tuple[str, ...]
+    without: str
 
     @property
     def was_busy(self) -> bool:
@@ -105,8 +102,7 @@ def measure(job: Job, show: Callable[[float, str], None] = lambda share, what: N
                 formats.remove(name)
     times = tuple(TimedSettings(*settings, tuple(rounds[settings])) for settings in rounds if settings[0] in formats)
     chosen = fastest_of(times)
-    remarks = _time_replicas(timing, chosen, show), _time_fast_path(timing, chosen, show)
-    return SpeedMeasurement(times, chosen, load, tuple(filter(None, remarks)))
+    return SpeedMeasurement(times, chosen, load, _time_fast_path(timing, chosen, show))
 
 
 def _time_fast_path(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> str:
@@ -123,29 +119,6 @@ def _time_fast_path(job: Job, settings: TimedSettings, show: Callable[[float, st
                 without.append(cost_plan.step_seconds(other.engine(settings.precision), job.device))
     slow, fast = statistics.median(without) * 1e3, statistics.median(taken) * 1e3
     return f"{name}: {fast:.1f} ms with, {slow:.1f} ms without ({slow / fast:.2f} times)"
-
-
-def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> str:
-    """The step times of a few replicas and of one run alone, in turn; empty if these runs cannot be replicas."""
-    job = job.with_training(precision=settings.precision, threads=settings.threads)
-    count = min(REPLICAS, replica_count.max_replicas(job, replica_count.predicted_memory(job)))
-    if count < 2 or replicas.obstacle(job.spec):
-        return ""
-    together, alone = list[float](), list[float]()
-    for number in range(REPLICA_ROUNDS):
-        show(number / REPLICA_ROUNDS, "measuring replicas")
-        try:
-            with devices.threads(settings.threads):
-                alone.append(cost_plan.step_seconds(job.engine(), job.device))
-                group = Replicas([job.with_seed(seed) for seed in range(count)])
-                together.append(cost_plan.step_seconds(group, job.device) / count)
-        except (RuntimeError, NotImplementedError) as error:
-            say(f"these runs cannot be replicas ({str(error).splitlines()[0]})")
-            return ""
-    each, single = statistics.median(together), statistics.median(alone)
-    faster = "together" if single > MIN_SPEEDUP * each else "one after another"
-    times = f"{each * 1e3:.1f} ms per step and replica with {count} of them, {single * 1e3:.1f} ms alone"
-    return f"several seeds are faster {faster}: {times}"
 
 
 def formats_of(device: torch.device) -> list[str]:

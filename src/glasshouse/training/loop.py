@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -69,8 +68,6 @@ def train_group(runs: Sequence[RunFolder], device_name: str = "auto", together: 
 
 def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -> tuple[bool, list[str]]:
     """(whether any run was unfinished, one message per failed run)."""
-    if process_group.size() > 1 and len(runs) > 1:
-        return _train_shares(runs, device_name, together)
     device = process_group.local_device(devices.pick(device_name))
     failures: list[str] = []
     with ExitStack() as stack:
@@ -81,7 +78,9 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
         ended = (Status.DONE, Status.FAILED) if len(runs) > 1 else ()
         unfinished = [run for run in runs if run.recorded_status() not in ended]
         if process_group.size() > 1:
-            torchrun.set_processes(runs[0], process_group.size())
+            together = False  # all processes train one run after another
+            for run in runs:
+                torchrun.set_processes(run, process_group.size())
         for companions in resume.started_together(unfinished):
             with reraise_lost_interrupt():
                 opened = resume.open_group(companions, device)
@@ -101,7 +100,8 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
 def _call_followers(group: list[OpenedRun], device_name: str) -> Parallelism:
     """Tell the other ranks, if there are any, to take the steps of a run together with this one."""
     run, job = group[0].run, group[0].job
-    kind, reason = cost_plan.choose_parallelism(job)
+    # Replicas that started together in one process stay in one.
+    kind, reason = cost_plan.choose_parallelism(job) if len(group) == 1 else (SINGLE, "")
     if kind != SINGLE:
         process_group.join()
         say(reason)
@@ -116,49 +116,11 @@ def follow() -> None:
     process_group.join()
     with progress_bar.quiet():
         while (message := process_group.broadcast(None)) != process_group.END:
-            if "shares" in message:
-                _train_own_share(message)
-                continue
             device = process_group.local_device(devices.pick(message["device"]))
             group = resume.open_followed(RunFolder(Path(message["run"])), device, message["step"])
             training = group[0].job.spec.training
             with devices.threads(training.threads), suppress(Interrupted):
                 _Loop(group, parallelism.connect(message["kind"], training.precision)).run()
-
-
-def _train_shares(runs: Sequence[RunFolder], device_name: str, together: bool | None) -> tuple[bool, list[str]]:
-    """Replicas over several ranks: each trains its own share of the runs. Runs that started together stay together."""
-    process_group.join()
-    shares: list[list[str]] = [[] for _ in range(process_group.size())]
-    groups = resume.started_together(runs)
-    if len(groups) == 1 and "together" not in runs[0].facts():
-        groups = [[run] for run in runs]
-    # Neighbours in the list stay neighbours, so that every rank has one group of equal size.
-    for number, group in enumerate(groups):
-        shares[number * len(shares) // len(groups)] += [str(run.path.absolute()) for run in group]
-    outcomes = _train_own_share(process_group.broadcast({"shares": shares, "device": device_name, "together": together}))
-    for outcome in outcomes:
-        if outcome["signal"]:
-            raise Interrupted(outcome["signal"], "stopped, and all runs are saved", f"glasshouse resume {runs[0].name}")
-        if outcome["error"]:
-            raise RunError(outcome["error"])
-    return any(outcome["trained"] for outcome in outcomes), [text for outcome in outcomes for text in outcome["failures"]]
-
-
-def _train_own_share(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Train this rank's share of the runs; returns the outcomes of all ranks."""
-    outcome: dict[str, Any] = {"trained": False, "failures": [], "signal": 0, "error": ""}
-    device = str(process_group.local_device(devices.pick(message["device"])))
-    runs = [RunFolder(Path(path)) for path in message["shares"][process_group.rank()]]
-    try:
-        with process_group.alone():
-            if runs:
-                outcome["trained"], outcome["failures"] = _train(runs, device, message["together"])
-    except Interrupted as stop:
-        outcome["signal"] = stop.signal
-    except GlasshouseError as error:
-        outcome["error"] = str(error)
-    return process_group.gather(outcome)
 
 
 @contextmanager
@@ -222,9 +184,17 @@ class _Loop:
     def run(self) -> list[str]:
         """Take the remaining steps, then run the final evaluations. Returns one message per failed run."""
         with process_group.explain_lost_rank(self.members[0].run.name), process_group.working():
-            return self._run()
+            self._take_steps()
+            memory = devices.peak_memory(self.engine.device)
+            speed = self.steps_taken / self.step_seconds if self.step_seconds else 0.0
+            finishing = [member for member in self.members if member.state in (State.STEPPING, State.STOPPED)]
+            for member in finishing:  # the final evaluation does not count as training time
+                member.state = State.TRAINED
+            for member in finishing:
+                member.finish(memory, speed, self._add_elapsed_time)
+        return self.failures
 
-    def _run(self) -> list[str]:
+    def _take_steps(self) -> None:
         with ExitStack() as stack:
             self.signals = stack.enter_context(catch_signals())
             for member in self.active:
@@ -246,14 +216,6 @@ class _Loop:
                 stack.callback(self.saver.wait)
             while self.step < self.job.steps and self.active:
                 self._step()
-        memory = devices.peak_memory(self.engine.device)
-        speed = self.steps_taken / self.step_seconds if self.step_seconds else 0.0
-        finishing = [member for member in self.members if member.state in (State.STEPPING, State.STOPPED)]
-        for member in finishing:  # the final evaluation does not count as training time
-            member.state = State.TRAINED
-        for member in finishing:
-            member.finish(memory, speed, self._add_elapsed_time)
-        return self.failures
 
     def _step(self) -> None:
         """Take one step, then log, evaluate, save or stop as due."""

@@ -19,7 +19,7 @@ from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.training import sharded_tensors
 from glasshouse.training.adamw import AdamW
-from glasshouse.training.optimisers import LocalGroup, Optimiser, check_nesterov, parameter_groups
+from glasshouse.training.optimisers import LocalGroup, Optimiser, parameter_groups
 
 # a, b, c of x -> a x + b x^3 + c x^5, which a step applies to all singular values.
 Polynomial = tuple[float, float, float]
@@ -71,7 +71,6 @@ class Muon(AdamW):
     @staticmethod
     def check(training: TrainingSpec) -> None:
         settings = settings_of(Muon, training.own)
-        check_nesterov(settings.momentum, settings.nesterov)
         if settings.newton_schulz == PER_STEP and settings.newton_schulz_steps not in MINIMAX:
             raise SpecError(
                 f"has polynomials for {min(MINIMAX)} to {max(MINIMAX)} steps, not for training.newton_schulz_steps="

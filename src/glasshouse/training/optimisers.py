@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
-from glasshouse.specs.errors import RunError, SpecError
+from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import sharded_tensors
 from glasshouse.training.freezing import depths
@@ -193,14 +193,3 @@ def refuse_unfit(tensors: Tensors, expected: Tensors, where: str, exact: bool = 
 
 def _fits(found: torch.dtype, needed: torch.dtype, exact: bool) -> bool:
     return found == needed or (not exact and (found.is_floating_point or not needed.is_floating_point))
-
-
-def check_nesterov(momentum: float, nesterov: bool) -> None:
-    """Refuse the look-ahead without a momentum."""
-    if nesterov and not momentum:
-        raise SpecError(
-            "looks ahead along the momentum, but training.momentum=0; choose a training.momentum above 0, or "
-            "training.nesterov=false",
-            "training.nesterov",
-            True,
-        )

@@ -27,8 +27,6 @@ class LostProcess(RunError):
 # Ranks wait while rank 0 prepares data or evaluates. A rank that dies is noticed at once, because its connection ends.
 PATIENCE = timedelta(days=7)
 END: dict[str, Any] = {"task": "end"}
-# Within `alone` this process works for itself.
-_alone = False
 # Whether this process is between two messages, so that the other ranks wait for the next one.
 _between_messages = True
 
@@ -40,7 +38,7 @@ def rank() -> int:
 
 def size() -> int:
     """The number of processes that work together; 1 without `torchrun`."""
-    return 1 if _alone or "RANK" not in os.environ else int(os.environ.get("WORLD_SIZE", "1"))
+    return int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1
 
 
 def local_size() -> int:
@@ -55,17 +53,6 @@ def is_rank() -> bool:
 def count_for(training: TrainingSpec) -> int:
     """The number of processes that take the steps of a run: what `torchrun` has started, or else what the spec asks for."""
     return size() if is_rank() else training.processes
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """Within the block this process works for itself, as if it were the only one."""
-    global _alone
-    before, _alone = _alone, True
-    try:
-        yield
-    finally:
-        _alone = before
 
 
 def local_device(device: torch.device) -> torch.device:
@@ -111,19 +98,14 @@ def working() -> Iterator[None]:
     _between_messages = True
 
 
-def broadcast(message: Any, sender: int = 0) -> Any:
-    """The message of one rank, in all ranks."""
-    data = json.dumps(message).encode() if rank() == sender else b""
+def broadcast(message: Any) -> Any:
+    """The message of rank 0, in all ranks."""
+    data = json.dumps(message).encode() if rank() == 0 else b""
     length = torch.tensor([len(data)])
-    torch.distributed.broadcast(length, sender)
+    torch.distributed.broadcast(length, 0)
     content = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(int(length), dtype=torch.uint8)
-    torch.distributed.broadcast(content, sender)
+    torch.distributed.broadcast(content, 0)
     return json.loads(bytes(content.tolist()))
-
-
-def gather(message: Any) -> list[Any]:
-    """The messages of all ranks, in all ranks."""
-    return [broadcast(message, sender) for sender in range(size())]
 
 
 def maximum(number: int) -> int:

@@ -77,6 +77,8 @@ def obstacle(spec: Spec) -> str | None:
     training = spec.training
     if training.gradient_accumulation > 1:
         return f"training.gradient_accumulation={training.gradient_accumulation} splits batches into micro-batches"
+    if training.processes > 1:
+        return f"training.processes={training.processes} take the steps of one run together"
     for field, reason in OF_SINGLE_MODELS.items():
         if getattr(training, field):
             return f"training.{field} {reason}"

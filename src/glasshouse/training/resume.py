@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -174,7 +174,7 @@ def _with_plan(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> list[Job]:
     """The jobs with the choices of a plan: the plan that one run has recorded already, or a new plan of the first job."""
     recorded = (facts["plan"] for run in runs if "plan" in (facts := run.facts()))
     complete = (plan for plan in recorded if {"precision", "threads", "notes"} <= plan.keys())
-    plan = next(complete, None) or cost_plan.make(jobs[0]).facts()
+    plan = next(complete, None) or asdict(cost_plan.make(jobs[0]))
     # The spec records the choices, so that it alone reproduces the run.
     choices = {name: plan[name] for name in ("precision", "threads")}
     planned = []
@@ -183,7 +183,7 @@ def _with_plan(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> list[Job]:
         write_text(run.spec_file, spec_files.to_toml(spec))
         run.record(plan=plan, data=job.prepared.fingerprint, labels=list(job.prepared.labels))
         if job.transfer:
-            run.record(start=job.transfer.facts())
+            run.record(start=asdict(job.transfer))
         planned.append(replace(job, spec=spec))
     for note in filter(None, [*plan["notes"], plan.get("choice")]):
         say(note)

@@ -7,10 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.records.checkpoint import Tensors
-from glasshouse.specs.declared import settings_of
-from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.training.optimisers import LocalGroup, Optimiser, check_nesterov
+from glasshouse.training.optimisers import LocalGroup, Optimiser
 
 
 class SGD(Optimiser):
@@ -26,11 +24,6 @@ class SGD(Optimiser):
         momentum: float = setting(0.9, "decay of the sum of gradients that is the step", minimum=0, maximum=0.9999)
         nesterov: bool = setting(True, "step along the momentum of the next step (Nesterov)")
 
-    @staticmethod
-    def check(training: TrainingSpec) -> None:
-        settings = settings_of(SGD, training.own)
-        check_nesterov(settings.momentum, settings.nesterov)
-
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> Tensors:
         return {"momentum_buffer": torch.zeros_like(parameter)} if self.settings.momentum else {}
 
@@ -43,7 +36,7 @@ class SGD(Optimiser):
             momentum=self.settings.momentum,
             lr=rate,
             dampening=0.0,
-            nesterov=self.settings.nesterov,
+            nesterov=self.settings.nesterov and self.settings.momentum > 0,
             maximize=False,
             is_first_step=False,
             grad_scale=None,

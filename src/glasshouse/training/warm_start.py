@@ -2,7 +2,7 @@
 
 import glob
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -38,9 +38,6 @@ class WeightTransfer:
     partly: list[str]
     left: list[str]
     new: list[str]
-
-    def facts(self) -> dict[str, list[str]]:
-        return asdict(self)
 
     def note(self, run: str) -> str:
         parts = [f"{len(self.loaded)} tensors loaded"]
