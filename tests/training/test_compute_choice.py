@@ -49,7 +49,7 @@ def test_the_choice_does_not_change_under_load_and_reads_no_clock(job, monkeypat
 
 
 def test_every_seed_gets_the_same_choice(job):
-    assert len({compute_choice.choose(job.with_seed(seed)) for seed in range(5)}) == 1
+    assert len({compute_choice.choose(job.with_training(seed=seed)) for seed in range(5)}) == 1
 
 
 def test_what_the_spec_sets_is_not_chosen(text, four_cores):

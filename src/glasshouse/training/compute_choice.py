@@ -48,7 +48,7 @@ def choose(job: Job) -> ComputeChoice:
     if asked.precision != "auto" and not chooses_threads:
         return ComputeChoice(asked.precision, asked.threads)
     # The texts of the first batches differ between seeds. All seeds get the choice of one.
-    flops = job.with_seed(0).step_flops() / process_group.count_for(asked)
+    flops = job.with_training(seed=0).step_flops() / process_group.count_for(asked)
     auto = asked.precision == "auto"
     precision, of_precision = precision_by_rule(job.device, flops) if auto else (asked.precision, "")
     threads, of_threads = threads_by_rule(flops) if chooses_threads else (asked.threads, "")

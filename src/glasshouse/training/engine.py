@@ -56,10 +56,6 @@ class TrainableModel(ABC):
         """The model with the weights that evaluations use, within a block."""
 
     @abstractmethod
-    def evaluated_weights(self) -> Tensors:
-        """These weights, where one process holds them all. They are valid until another replica is evaluated."""
-
-    @abstractmethod
     def checkpoint_groups(self) -> dict[str, Tensors]:
         """All tensors of a checkpoint, by group. They depend neither on the number of processes nor on that of replicas."""
 
@@ -224,9 +220,6 @@ class Engine(TrainableModel):
     def failures(self) -> list[int]:
         """For each model, the first step that was not finite, or -1. Waits for the device."""
         return [int(self.first_nonfinite.item())]
-
-    def evaluated_weights(self) -> Tensors:
-        return dict(self.model.state_dict()) if self.average is None else self.average
 
     def checkpoint_groups(self) -> dict[str, Tensors]:
         groups = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}

@@ -5,7 +5,6 @@ touched. Their cost is bounded: a few tokens, a share of the training time, and 
 """
 
 import time
-from collections.abc import Callable
 
 import torch
 
@@ -18,7 +17,7 @@ from glasshouse.records.checkpoint import Tensors
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.sample_log import KeptSample
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.training.engine import load_weights
+from glasshouse.training.engine import TrainableModel, load_weights
 from glasshouse.training.job import Job
 
 MOST_PROMPTS, MOST_TOKENS = 2, 40
@@ -42,15 +41,17 @@ class EvaluationSamples:
     def is_due(self, training_seconds: float) -> bool:
         return self.possible and self._seconds <= LARGEST_SHARE * training_seconds
 
-    def write(self, run: RunFolder, step: int, weights: Callable[[], Tensors]) -> None:
-        """Write samples of these weights to the run folder. A failure ends the samples, and not the training."""
+    def write(self, run: RunFolder, step: int, model: TrainableModel) -> None:
+        """Write samples of a model in training to the run folder. A failure ends the samples, and not the training."""
         began = time.perf_counter()
         try:
-            tensors = weights()
-            if sum(tensor.nbytes for tensor in tensors.values()) > MOST_BYTES:
-                self.possible = False
-                return
-            sample_log.add(run.path, [KeptSample(step, made.prompt, made.text, HOW) for made in self._make(tensors)])
+            with model.evaluated_model() as evaluated:
+                weights = evaluated.state_dict()
+                if sum(tensor.nbytes for tensor in weights.values()) > MOST_BYTES:
+                    self.possible = False
+                    return
+                made = self._make(weights)
+            sample_log.add(run.path, [KeptSample(step, one.prompt, one.text, HOW) for one in made])
         except (GlasshouseError, OSError, RuntimeError):
             self.possible = False
         finally:

@@ -112,7 +112,6 @@ class Job:
         is refused first, unless `even_if_too_large`.
         """
         task = check(spec, None if even_if_too_large else device)
-        devices.check_threads(spec.training.threads)
         adapted: list[str] = []
         # What else adapts does so to texts that are still to be prepared.
         interval_only = spec.data.adapt == (evaluation_interval.FIELD,) or prepared_folder.named(spec.data)
@@ -157,12 +156,8 @@ class Job:
         other_start = warm_start.SEED in spec.training.start_from and spec.training.seed != self.spec.training.seed
         return job._with_start() if self.start is not None and other_start else job
 
-    def with_seed(self, seed: int) -> "Job":
-        """The job with another seed, for what is counted rather than trained: a warm start keeps the weights it has."""
-        return self.with_training(seed=seed)
-
     def with_training(self, **fields: Any) -> "Job":
-        """The job with other values of fields of `training`."""
+        """The job with other values of fields of `training`, to count or time it: a warm start keeps its weights."""
         return replace(self, spec=replace(self.spec, training=replace(self.spec.training, **fields)))
 
     def _with_start(self) -> "Job":

@@ -312,7 +312,7 @@ class _Loop:
         for member in sorted(self.active, key=lambda member: member.sampled):
             if self.samples is None or not self.samples.is_due(member.seconds):
                 break
-            self.samples.write(member.run, self.step, member.model.evaluated_weights)
+            self.samples.write(member.run, self.step, member.model)
             member.sampled = self.step
             self._add_elapsed_time()
         improved = [member for member, metrics in evaluated if member.update_best(metrics)]

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
+import torch.distributed
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -71,10 +72,13 @@ class _SeveralProcesses(Parallelism):
         self.rank, self.size = process_group.rank(), process_group.size()
 
     def total(self, value: Tensor) -> Tensor:
-        return process_group.total(value)
+        torch.distributed.all_reduce(value)
+        return value
 
     def agreed_signal(self, received: int | None) -> int | None:
-        return process_group.maximum(received or 0) or None
+        found = torch.tensor([received or 0])
+        torch.distributed.all_reduce(found, torch.distributed.ReduceOp.MAX)
+        return int(found) or None
 
 
 class ReplicatedWeights(_SeveralProcesses):

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 import torch.distributed
-from torch import Tensor
 
 from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.specs.spec import TrainingSpec
@@ -106,17 +105,6 @@ def broadcast(message: Any) -> Any:
     content = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(int(length), dtype=torch.uint8)
     torch.distributed.broadcast(content, 0)
     return json.loads(bytes(content.tolist()))
-
-
-def maximum(number: int) -> int:
-    found = torch.tensor([number])
-    torch.distributed.all_reduce(found, torch.distributed.ReduceOp.MAX)
-    return int(found)
-
-
-def total(value: Tensor) -> Tensor:
-    torch.distributed.all_reduce(value)
-    return value
 
 
 @contextmanager

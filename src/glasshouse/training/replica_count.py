@@ -43,7 +43,7 @@ def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
         return 1, "" if together else TOO_LARGE
     if together is None:
         # The texts of the first batches differ between seeds. All seeds get the choice of one.
-        is_faster, reason = trains_together_by_rule(jobs[0].device, jobs[0].with_seed(0).step_flops(), count)
+        is_faster, reason = trains_together_by_rule(jobs[0].device, jobs[0].with_training(seed=0).step_flops(), count)
         if not is_faster:
             return 1, f"one after another: {reason}"
     # Near the limit the memory is measured: kernels allocate workspaces that shapes alone do not predict.

@@ -249,18 +249,13 @@ class Replica(TrainableModel):
 
     @contextmanager
     def evaluated_model(self) -> Iterator[Model]:
-        yield self._evaluated_model()
-
-    def _evaluated_model(self) -> Model:
         """The scratch model with this replica's weights: the averaged ones, or those that `use_weights` has set."""
         replicas = self.replicas
         if self.evaluation_weights is None:
-            return replicas.copy_to_scratch(self.number, replicas.average or replicas.stacked)
-        load_weights(replicas.scratch, self.evaluation_weights, "the best checkpoint")
-        return replicas.scratch
-
-    def evaluated_weights(self) -> Tensors:
-        return dict(self._evaluated_model().state_dict())
+            replicas.copy_to_scratch(self.number, replicas.average or replicas.stacked)
+        else:
+            load_weights(replicas.scratch, self.evaluation_weights, "the best checkpoint")
+        yield replicas.scratch
 
     def checkpoint_groups(self) -> dict[str, Tensors]:
         replicas = self.replicas

@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import FrameType
 
 from glasshouse.records.progress_bar import say
@@ -14,40 +14,30 @@ class SignalWatch:
     received: int | None = None
 
 
-# The active watches, outermost first. They nest: a study catches signals around its runs.
-_watches: list[SignalWatch] = []
+# The watch whose handlers are installed.
+_active: SignalWatch | None = None
 
 
 @contextmanager
 def catch_signals() -> Iterator[SignalWatch]:
-    """Record the first signal instead of acting on it; a second signal acts as usual.
+    """Record the first signal instead of acting on it; a second signal acts as usual. Within such a block (a study catches
+    signals around its runs) there is one watch.
 
     A process of `torchrun` ignores a second SIGTERM: a signal to all processes reaches it directly and again through
     `torchrun`, which kills what does not end. Only the main thread can handle signals. In other threads this does nothing.
     """
-    watch = SignalWatch()
+    global _active
     if threading.current_thread() is not threading.main_thread():
-        yield watch
+        yield SignalWatch()
         return
-    if _watches:
-        # An outer watch may have received a signal that is not handled yet.
-        watch.received = _watches[-1].received
-    _watches.append(watch)
-    try:
-        with _handlers_installed() if len(_watches) == 1 else nullcontext():
-            yield watch
-    finally:
-        _watches.remove(watch)
-
-
-@contextmanager
-def _handlers_installed() -> Iterator[None]:
-    """Pass the first signal to all watches, and later signals to the previous handlers."""
+    if _active is not None:
+        yield _active
+        return
+    watch = _active = SignalWatch()
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def receive(number: int, frame: FrameType | None) -> None:
-        for watch in _watches:
-            watch.received = number
+        watch.received = number
         # Before the message: a second signal may come while it is written.
         for caught, handler in previous.items():
             signal.signal(caught, signal.SIG_IGN if caught == signal.SIGTERM and process_group.is_rank() else handler)
@@ -57,8 +47,9 @@ def _handlers_installed() -> Iterator[None]:
     for number in previous:
         signal.signal(number, receive)
     try:
-        yield
+        yield watch
     finally:
+        _active = None
         for number, handler in previous.items():
             signal.signal(number, handler)
 
