@@ -37,14 +37,10 @@ def attach(model: nn.Module, training: TrainingSpec) -> None:
     modules = ((name, module) for name, module in model.named_modules() if "blocks." in name)
     layers = [(name, module) for name, module in modules if isinstance(module, nn.Linear)]
     known = sorted({name.rpartition(".")[2] for name, _ in layers})
-    if not layers:
-        raise SpecError(
-            "adapts the matrices of blocks, but this model has none; remove it", "training.lora_rank", training.lora_rank
-        )
     if missing := [target for target in training.lora_targets if target not in known]:
         raise SpecError(
             f"training.lora_targets names {missing[0]!r}, but no matrix in this model's blocks has that name; "
-            f"choose among: {', '.join(known)}"
+            + (f"choose among: {', '.join(known)}" if known else "it has none, so remove training.lora_rank")
         )
     generator = torch.Generator().manual_seed(training.seed)
     for name, module in layers:

@@ -37,7 +37,6 @@ MINIMAX: dict[int, tuple[Polynomial, ...]] = {
     ),
 }
 SMALLEST_NORM = 1e-7
-MATCH_ADAMW, SPECTRAL = "match-adamw", "spectral"
 SAME, PER_STEP = "quintic", "minimax"
 # From so many columns for each row on, polynomials of the Gram matrix need fewer FLOPs than the steps.
 WIDE = 1.5
@@ -46,11 +45,9 @@ WIDE = 1.5
 class Muon(AdamW):
     """m <- momentum m + (1 - momentum) g, w <- w - rate (scale U V^T + decay w), U S V^T being m (or its look-ahead).
 
-    `match-adamw` scales by 0.2 sqrt(max(rows, columns)), so that an update is as large as AdamW's and both can share one
-    learning rate (Liu et al., Muon is Scalable, 2025). `spectral` scales by sqrt(max(1, rows / columns)), as the original
-    does; its learning rate is about 0.02, so set `training.matrix_rate` to that over AdamW's. The iteration computes in
-    bfloat16 on CUDA and in float32 elsewhere, all matrices of one shape in one call. Sharded matrices are gathered for it.
-    The other parameters get AdamW's update.
+    The scale is 0.2 sqrt(max(rows, columns)), so that an update is as large as AdamW's and both share one learning rate
+    (Liu et al., Muon is Scalable, 2025). The iteration computes in bfloat16 on CUDA and in float32 elsewhere, all matrices
+    of one shape in one call. Sharded matrices are gathered for it. The other parameters get AdamW's update.
     """
 
     @dataclass(frozen=True)
@@ -60,12 +57,6 @@ class Muon(AdamW):
         newton_schulz_steps: int = setting(5, "steps of the iteration that makes singular values 1", minimum=1, maximum=20)
         newton_schulz: str = setting(
             SAME, "polynomials of these steps: Jordan's in all, or the best one for each of 3 to 5", choices=(SAME, PER_STEP)
-        )
-        matrix_scale: str = setting(
-            MATCH_ADAMW, "how the size of a matrix's update depends on its shape", choices=(MATCH_ADAMW, SPECTRAL)
-        )
-        matrix_rate: float = setting(
-            1.0, "learning rate of the matrices that Muon updates, as a multiple of training.learning_rate", minimum=0
         )
 
     @staticmethod
@@ -81,8 +72,8 @@ class Muon(AdamW):
 
     @classmethod
     def build(cls, model: nn.Module, training: TrainingSpec) -> Optimiser:
-        matrices, rate = hidden_matrices(model), settings_of(Muon, training.own).matrix_rate
-        return cls(parameter_groups(model, training, orthogonal=matrices, orthogonal_rate=rate), training, matrices)
+        matrices = hidden_matrices(model)
+        return cls(parameter_groups(model, training, orthogonal=matrices), training, matrices)
 
     def __init__(
         self, groups: list[dict[str, Any]], training: TrainingSpec, matrices: dict[nn.Parameter, list[int]]
@@ -109,7 +100,7 @@ class Muon(AdamW):
         whole = [sharded_tensors.gathered_like(*pair) for pair in zip(shares, group.parameters, strict=True)]
         pairs = [*zip(whole, group.parameters, strict=True)]
         pieces = [piece for direction, parameter in pairs for piece in direction.split(self.matrices[parameter])]
-        orthogonalise_all(pieces, self.polynomials, self.settings.matrix_scale)
+        orthogonalise_all(pieces, self.polynomials)
         directions = [sharded_tensors.local(sharded_tensors.like(*pair)) for pair in pairs]
         if decay := group.settings["weight_decay"]:
             torch._foreach_add_(directions, group.weights, alpha=decay)
@@ -131,14 +122,14 @@ def hidden_matrices(model: nn.Module) -> dict[nn.Parameter, list[int]]:
     return found
 
 
-def orthogonalise_all(matrices: Sequence[Tensor], polynomials: Sequence[Polynomial], scale: str) -> None:
+def orthogonalise_all(matrices: Sequence[Tensor], polynomials: Sequence[Polynomial]) -> None:
     """Replace each matrix, in place, by its orthogonal factor times its scale. Equal shapes share a call."""
     by_shape: dict[torch.Size, list[tuple[Tensor, float]]] = defaultdict(list)
     for matrix in matrices:
         rows, columns = matrix.shape
         # A matrix and its transpose share a shape. The iteration is cheaper for matrices with more columns than rows.
         wide = matrix if rows <= columns else matrix.T
-        by_shape[wide.shape].append((wide, update_scale(rows, columns, scale)))
+        by_shape[wide.shape].append((wide, 0.2 * max(rows, columns) ** 0.5))
     for same_shape in by_shape.values():
         stack_NRC = torch.stack([matrix for matrix, _ in same_shape])
         orthogonal_NRC = newton_schulz(stack_NRC.to(torch.bfloat16 if stack_NRC.is_cuda else torch.float32), polynomials)
@@ -174,7 +165,3 @@ def gram_polynomial(gram_NRR: Tensor, polynomials: Sequence[Polynomial]) -> Tens
 def gram_matrices(x_NRC: Tensor) -> Tensor:
     """X X^T. On a CPU, torch multiplies by a transposed view on one thread only."""
     return x_NRC @ (x_NRC.mT if x_NRC.is_cuda else x_NRC.mT.contiguous())
-
-
-def update_scale(rows: int, columns: int, rule: str) -> float:
-    return 0.2 * max(rows, columns) ** 0.5 if rule == MATCH_ADAMW else max(1.0, rows / columns) ** 0.5

@@ -97,10 +97,7 @@ def of_name(training: TrainingSpec) -> type[Optimiser]:
 
 
 def parameter_groups(
-    model: nn.Module,
-    training: TrainingSpec,
-    orthogonal: Collection[nn.Parameter] = (),
-    orthogonal_rate: float = 1.0,
+    model: nn.Module, training: TrainingSpec, orthogonal: Collection[nn.Parameter] = ()
 ) -> list[dict[str, Any]]:
     """The parameters by weight decay, which only matrices have, and by the factor of their learning rate.
 
@@ -112,7 +109,7 @@ def parameter_groups(
     for name, parameter in model.named_parameters():
         apart = parameter in orthogonal
         decay = training.weight_decay if parameter.dim() >= 2 else 0.0
-        groups.setdefault((apart, decay, factors[name] * (orthogonal_rate if apart else 1.0)), []).append(parameter)
+        groups.setdefault((apart, decay, factors[name]), []).append(parameter)
     device = next(model.parameters()).device
     return [
         {
