@@ -7,64 +7,42 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.records import user_paths
-from glasshouse.specs import catalogue, toml_text
+from glasshouse.specs import catalogue, options, toml_text
 from glasshouse.specs.errors import LaunchError
 from glasshouse.specs.options import option, options_of, words
 
 FILE = "cluster.toml"
-EXAMPLE = """\
-# The habits of a Slurm cluster. Glasshouse reads the first of these files that exists: the file that GLASSHOUSE_CLUSTER
-# names, cluster.toml in the current folder, ~/.config/glasshouse/cluster.toml. Every line may be left out.
-
-# partition = "gpu"          # `sinfo` lists the partitions; without this line: the default partition
-# account = "my-project"     # who pays, if your cluster asks for it
-time = "4:00:00"             # the time limit of a job; a job that reaches it saves, and goes on in the queue
-# gpus_per_node = 1
-# cpus_per_task = 8          # CPU cores for each node's part of a job
-# memory = "32G"             # main memory of each node
-# nodes = 1                  # of one run; each run of a study has one node
-# processes_per_node = 0     # 0: one for each GPU, or one
-# jobs = 0                   # into how many jobs the runs of a study are divided; 0: as many as possible
-# save_seconds = 90          # how long before the time limit a run is told to save
-
-# Shell lines that make Python ready on a compute node.
-# setup = ["module load cuda/12.4", "source ~/venvs/glasshouse/bin/activate"]
-
-# The Python that has Glasshouse. Without this line: the one that submits, which must be on a file system that the nodes see.
-# python = "python3"
-
-# What stands before Python in the command: a container.
-# container = "apptainer exec --nv glasshouse.sif"
-
-# Further options of sbatch.
-# sbatch = ["--constraint=a100", "--mail-type=FAIL"]
-"""
 # Slurm may send a signal so much earlier than it was asked to.
 SIGNAL_SECONDS = 60
-# Slurm's ways to write a time limit: minutes, minutes:seconds, hours:minutes:seconds, and days-hours[:minutes[:seconds]].
 # How an error names the type of a line.
 _KINDS = {str: "a text in quotes", int: "a whole number", tuple: "a list of texts"}
+# Slurm's ways to write a time limit: minutes, minutes:seconds, hours:minutes:seconds, and days-hours[:minutes[:seconds]].
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(\d+)(?::(\d+))?(?::(?P<third>\d+))?")
 
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """What a job asks of a cluster, and how Glasshouse is started there. An empty value leaves the choice to Slurm."""
+    """What a job asks of a cluster, and how Glasshouse is started there: the lines of a cluster file, each with a value for
+    the example. An empty value leaves the choice to Slurm."""
 
-    partition: str = ""
-    account: str = ""
-    time: str = ""
-    nodes: int = 1
-    gpus_per_node: int = 0
-    cpus_per_task: int = 0
-    memory: str = ""
-    processes_per_node: int = 0
-    jobs: int = 0
-    save_seconds: int = 90
-    setup: tuple[str, ...] = ()
-    python: str = ""
-    container: str = ""
-    sbatch: tuple[str, ...] = ()
+    partition: str = option("", "`sinfo` lists the partitions; without this line: the default partition", '"gpu"')
+    account: str = option("", "who pays, if your cluster asks for it", '"my-project"')
+    time: str = option("", "the time limit of a job; a job that reaches it saves, and goes on in the queue", '"4:00:00"')
+    nodes: int = option(1, "the nodes of one run; each run of a study has one node", "1", low=1)
+    gpus_per_node: int = option(0, "the GPUs of each node", "1", low=0)
+    cpus_per_task: int = option(0, "CPU cores for each node's part of a job", "8", low=0)
+    memory: str = option("", "main memory of each node", '"32G"')
+    processes_per_node: int = option(0, "processes of a run on each node; 0: one for each GPU, or one", "0", low=0)
+    jobs: int = option(0, "into how many jobs the runs of a study are divided; 0: as many as possible", "0", low=0)
+    save_seconds: int = option(90, "how long before the time limit a run is told to save", "90", low=1)
+    setup: tuple[str, ...] = option(
+        (), "shell lines that make Python ready on a compute node", '["source ~/venvs/glasshouse/bin/activate"]'
+    )
+    python: str = option(
+        "", "the Python that has Glasshouse; without this line: the one that submits, which the nodes must see", '"python3"'
+    )
+    container: str = option("", "what stands before Python: a container", '"apptainer exec --nv glasshouse.sif"')
+    sbatch: tuple[str, ...] = option((), "further options of sbatch", '["--constraint=a100", "--mail-type=FAIL"]')
 
     @property
     def processes_on_a_node(self) -> int:
@@ -80,9 +58,9 @@ class ClusterSettings:
         """CPU cores of a node: one for each process, unless one is all that is asked for. 0 leaves the number to Slurm."""
         return self.cpus_per_task or (self.processes_on_a_node if self.processes_on_a_node > 1 else 0)
 
-    def changed(self, **options: Any) -> "ClusterSettings":
-        """The settings with the options that are not None, checked."""
-        settings = replace(self, **{name: value for name, value in options.items() if value is not None})
+    def changed(self, **changes: Any) -> "ClusterSettings":
+        """The settings with the changes that are not None, checked."""
+        settings = replace(self, **{name: value for name, value in changes.items() if value is not None})
         settings._check()
         return settings
 
@@ -91,10 +69,7 @@ class ClusterSettings:
         return replace(self, nodes=1, processes_per_node=1, gpus_per_node=min(self.gpus_per_node, 1))
 
     def _check(self) -> None:
-        for name in ("nodes", "gpus_per_node", "cpus_per_task", "processes_per_node", "jobs", "save_seconds"):
-            least = 1 if name in ("nodes", "save_seconds") else 0
-            if (value := getattr(self, name)) < least:
-                raise LaunchError(f"is less than {least}; choose at least {least}", name, value)
+        options.check(self, LaunchError)
         words = [(name, getattr(self, name), r"\s") for name in ("partition", "account", "time", "memory")]
         for name, text, forbidden in [*words, *(("sbatch", text, r"\n") for text in self.sbatch)]:
             if re.search(forbidden, text):
@@ -105,6 +80,15 @@ class ClusterSettings:
                 f"{self.save_seconds + SIGNAL_SECONDS} seconds before; choose a longer --time, or a smaller save_seconds in "
                 "the cluster file"
             )
+
+
+EXAMPLE = """\
+# The habits of a Slurm cluster. Glasshouse reads the first of these files that exists: the file that GLASSHOUSE_CLUSTER
+# names, cluster.toml in the current folder, ~/.config/glasshouse/cluster.toml. Every line may be left out.
+""" + "".join(
+    f"\n# {line.text}\n{'' if line.name == 'time' else '# '}{line.name} = {line.metavar}\n"
+    for line in options_of(ClusterSettings)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,10 +140,10 @@ def find_file() -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def load(**options: Any) -> ClusterSettings:
-    """The settings of the cluster file, or the defaults, with the options that are not None."""
+def load(**changes: Any) -> ClusterSettings:
+    """The settings of the cluster file, or the defaults, with the changes that are not None."""
     path = find_file()
-    return (ClusterSettings() if path is None else read(path)).changed(**options)
+    return (ClusterSettings() if path is None else read(path)).changed(**changes)
 
 
 def read(path: Path) -> ClusterSettings:
