@@ -1,8 +1,8 @@
 """Public functions that describe this machine and time training steps on it."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from glasshouse.formatting import flops
 from glasshouse.records import machine, progress_bar
 from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.specs.recipes import DEMO
@@ -11,19 +11,10 @@ from glasshouse.training.format_timing import SpeedMeasurement
 from glasshouse.training.job import Job
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """A description of this machine (`facts`), and the FLOP/s of its matrix products by number format (`rates`)."""
-
-    facts: dict[str, str]
-    rates: dict[str, float]
-
-
-def doctor(device: str = "auto") -> Diagnosis:
-    """Describe this machine and measure the speed of its matrix products."""
+def doctor(device: str = "auto") -> dict[str, str]:
+    """Describe this machine, and measure the speed of its matrix products."""
     chosen = devices.pick(device)
     size = 512 if chosen.type == "cpu" else 8192
-    rates = {name: devices.matmul_flop_rate(chosen, name, size) for name in devices.MATMUL_FORMATS}
     facts = machine.describe(str(chosen)) | {
         "number format by rule": compute_choice.precisions_text(chosen),
         "several seeds by rule": replica_count.rule_text(chosen),
@@ -31,7 +22,9 @@ def doctor(device: str = "auto") -> Diagnosis:
     if chosen.type == "cpu":
         facts["threads by rule"] = compute_choice.threads_text()
     facts |= format_timing.fast_paths(chosen)
-    return Diagnosis(facts, rates)
+    for name in devices.MATMUL_FORMATS:
+        facts[f"matrix products, {name}"] = f"{flops(devices.matmul_flop_rate(chosen, name, size))}/s"
+    return facts
 
 
 def measure_steps(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> SpeedMeasurement:

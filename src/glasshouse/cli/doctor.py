@@ -31,14 +31,11 @@ def doctor(
     from glasshouse.api import machine
     from glasshouse.cli.plan_output import print_measurement, print_plan
     from glasshouse.cli.tables import show
-    from glasshouse.formatting import flops
 
     if measure:
         words = [recipe or machine.DEMO, *(overrides or ())]
         print_measurement(machine.measure_steps(*words, device=device), " ".join(words))
         return
-    diagnosis = machine.doctor(device)
-    rates = [(f"matrix products, {name}", f"{flops(rate)}/s") for name, rate in diagnosis.rates.items()]
-    show(("this machine", ""), [*diagnosis.facts.items(), *rates])
+    show(("this machine", ""), [*machine.doctor(device).items()])
     if recipe:
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))

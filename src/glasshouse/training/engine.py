@@ -225,7 +225,8 @@ class Engine(TrainableModel):
         groups = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
         if self.average is not None:
             groups["average"] = self.average
-        return {name: sharded_tensors.gathered(tensors) for name, tensors in groups.items()}
+        whole = sharded_tensors.whole
+        return {group: {name: whole(tensor) for name, tensor in tensors.items()} for group, tensors in groups.items()}
 
     def restore(self, checkpoint: Checkpoint) -> None:
         where = f"the checkpoint {name_of(checkpoint.step)}"

@@ -47,10 +47,6 @@ from glasshouse.training.parallelism import LossModule, Parallelism
 
 # The fields that may differ between replicas.
 FREE_FIELDS = {"training": ("seed", "learning_rate", "weight_decay"), "model": ("initialisation",)}
-OF_SINGLE_MODELS = {
-    "checkpoint_activations": "computes the blocks of a single model again",
-    "fp8_products": "computes the products of a single model",
-}
 
 
 def can_be_replicas(first: Spec, second: Spec) -> bool:
@@ -75,16 +71,15 @@ def has_dropout(model: ModelSpec) -> bool:
 def obstacle(spec: Spec) -> str | None:
     """The reason why runs of this spec cannot be replicas, or None if they can."""
     training = spec.training
-    if training.gradient_accumulation > 1:
-        return f"training.gradient_accumulation={training.gradient_accumulation} splits batches into micro-batches"
-    if training.processes > 1:
-        return f"training.processes={training.processes} take the steps of one run together"
-    for field, reason in OF_SINGLE_MODELS.items():
-        if getattr(training, field):
-            return f"training.{field} {reason}"
-    return (
-        None if training.optimiser == "adamw" else f"training.optimiser={training.optimiser!r} has no version for replicas"
-    )
+    reasons = {
+        "gradient_accumulation": (training.gradient_accumulation > 1, "splits batches into micro-batches"),
+        "processes": (training.processes > 1, "take the steps of one run together"),
+        "checkpoint_activations": (training.checkpoint_activations, "computes the blocks of a single model again"),
+        "fp8_products": (training.fp8_products, "computes the products of a single model"),
+        "optimiser": (training.optimiser != "adamw", "has no version for replicas"),
+    }
+    found = (f"training.{field}={getattr(training, field)} {reason}" for field, (is_so, reason) in reasons.items() if is_so)
+    return next(found, None)
 
 
 def use_plain_parts(model: nn.Module) -> None:

@@ -1,20 +1,14 @@
 """Tensors whose rows lie in several processes (torch's DTensor), and the whole tensors that checkpoints hold.
 
-`gathered`, `whole`, `like` and `gathered_like` communicate, so that every process must call them.
+`whole`, `like` and `gathered_like` communicate, so that every process must call them.
 """
 
 from torch import Tensor
-
-from glasshouse.records.checkpoint import Tensors
 
 
 def is_sharded(tensor: Tensor) -> bool:
     """Whether a tensor is a DTensor. Importing that class would take half as long as importing torch."""
     return hasattr(tensor, "full_tensor")
-
-
-def gathered(tensors: Tensors) -> Tensors:
-    return {name: whole(tensor) for name, tensor in tensors.items()}
 
 
 def whole(tensor: Tensor) -> Tensor:
