@@ -70,13 +70,14 @@ def fastest_of(times: Sequence[TimedSettings]) -> TimedSettings:
     """The settings to train with."""
     best, earlier = times[0], list[float]()
     for name in BY_PRECISION:
-        of_format, *more = sorted((one for one in times if one.precision == name), key=lambda one: one.threads) or [None]
-        for one in more:
-            of_format = one if of_format.seconds > MIN_SPEEDUP * one.seconds else of_format
-        if of_format:
-            if all(seconds > MIN_SPEEDUP * of_format.seconds for seconds in earlier):
-                best = of_format
-            earlier.append(of_format.seconds)
+        if not (of_format := sorted((one for one in times if one.precision == name), key=lambda one: one.threads)):
+            continue
+        chosen = of_format[0]
+        for one in of_format[1:]:
+            chosen = one if chosen.seconds > MIN_SPEEDUP * one.seconds else chosen
+        if all(seconds > MIN_SPEEDUP * chosen.seconds for seconds in earlier):
+            best = chosen
+        earlier.append(chosen.seconds)
     return best
 
 
