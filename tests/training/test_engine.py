@@ -6,7 +6,6 @@ import torch
 import glasshouse
 from glasshouse.records import checkpoint
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.training import engine as engine_module
 from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
 from tests.refusals import refused
@@ -63,24 +62,6 @@ def test_a_weight_that_does_not_fit_is_named(text):
     saved.pop("embedding.weight")
     with refused(GlasshouseError, "'embedding.weight'"):
         load_weights(engine.model, saved, "the file")
-
-
-def test_an_optimiser_whose_learning_rate_is_a_plain_number_follows_the_schedule(text, monkeypatch):
-    class PlainSGD:
-        @staticmethod
-        def build(model, training):
-            return torch.optim.SGD(model.parameters(), lr=training.learning_rate)
-
-    job = Job.prepare(demo_spec(text), CPU)
-    find = engine_module.catalogue.find
-    monkeypatch.setattr(
-        engine_module.catalogue, "find", lambda family, *name: PlainSGD if family == "optimiser" else find(family, *name)
-    )
-    engine = job.engine()
-    before = {name: tensor.clone() for name, tensor in engine.model.state_dict().items()}
-    rates = [engine.step(step).learning_rates[0] for step in range(3)]
-    assert engine.optimiser.param_groups[0]["lr"] == rates[-1] != rates[0]
-    assert any(not torch.equal(tensor, before[name]) for name, tensor in engine.model.state_dict().items())
 
 
 def test_the_moving_average_is_evaluated_and_opened_in_place_of_the_weights(rows):
