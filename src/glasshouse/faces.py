@@ -20,7 +20,12 @@ def face(
             return _import(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return get, lambda: sorted({*getattr(import_module(package), "__all__", ()), *places, *packages})
+    def shown() -> list[str]:
+        module = import_module(package)
+        classes = (name for name, value in vars(module).items() if isinstance(value, type))
+        return sorted({*getattr(module, "__all__", classes), *places, *packages})
+
+    return get, shown
 
 
 def _import(name: str) -> ModuleType:

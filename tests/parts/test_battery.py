@@ -331,7 +331,7 @@ def test_a_fully_masked_query_gets_zeros(name, plain):
     torch.manual_seed(0)
     kind = catalogue.find("attention", name)
     sizes = Sizes(16, 2, CONTEXT, 24, bias=True)
-    attention = kind.build(sizes, settings_of(kind, {}), position=NoPosition()).to(DEVICE)
+    attention = sizes.build(kind, settings_of(kind, {}), position=NoPosition()).to(DEVICE)
     attention.plain = plain
     x = torch.randn(3, CONTEXT, 16, device=DEVICE, requires_grad=True)
     positions = torch.arange(CONTEXT, device=DEVICE)

@@ -34,7 +34,6 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from glasshouse.parts.connection import Connection
-from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
 
@@ -48,14 +47,10 @@ class StochasticDepth(Connection):
         drop_rate: float = setting(0.0, "probability of dropping a part in training", minimum=0.0, maximum=0.9)
         drop_mode: str = setting("batch", "draw once for each of these", choices=("batch", "row"))
 
-    def __init__(self, norm: nn.Module, dropout: float, rate: float, mode: str) -> None:
+    def __init__(self, norm: nn.Module, dropout: float, drop_rate: float, drop_mode: str) -> None:
         super().__init__(norm, dropout)
         # Certificates switch off every nn.Dropout, because they compare gradients.
-        self.keep, self.mode = nn.Dropout(rate), mode
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Settings, norm: nn.Module) -> "StochasticDepth":
-        return cls(norm, sizes.dropout, settings.drop_rate, settings.drop_mode)
+        self.keep, self.mode = nn.Dropout(drop_rate), drop_mode
 
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
         change = self.dropout(part(self.norm(x)))

@@ -12,26 +12,26 @@ from tests.refusals import refused
 
 def test_a_tokens_vector_is_the_sum_of_its_own_and_those_of_the_ngrams_that_end_there():
     torch.manual_seed(0)
-    part = NgramEmbedding(10, 4, max_ngram=3, buckets=1000)
+    part = NgramEmbedding(10, 4, max_ngram=3, ngram_buckets=1000)
     tokens = torch.tensor([[1, 2, 3], [5, 2, 3], [1, 2, 4]])
     embedded = part(tokens)
     assert not torch.equal(embedded[0, 2], embedded[1, 2]), "the trigram differs"
     torch.testing.assert_close(embedded[0, 1], embedded[2, 1])
-    bigrams = NgramEmbedding(10, 4, max_ngram=2, buckets=1000)
+    bigrams = NgramEmbedding(10, 4, max_ngram=2, ngram_buckets=1000)
     embedded = bigrams(tokens)
     torch.testing.assert_close(embedded[0, 2], embedded[1, 2])
     assert not torch.equal(embedded[0, 1], embedded[1, 1])
 
 
 def test_the_order_matters_and_later_tokens_do_not():
-    part = NgramEmbedding(10, 4, max_ngram=2, buckets=1000)
+    part = NgramEmbedding(10, 4, max_ngram=2, ngram_buckets=1000)
     torch.testing.assert_close(part(torch.tensor([[1, 2, 3]]))[:, :2], part(torch.tensor([[1, 2, 9]]))[:, :2])
     one, other = (part(torch.tensor([pair])).sum(1) for pair in ([3, 7], [7, 3]))
     assert not torch.allclose(one, other)
 
 
 def test_every_bucket_is_used_and_large_token_ids_stay_in_range():
-    part = NgramEmbedding(100_000, 2, max_ngram=4, buckets=50)
+    part = NgramEmbedding(100_000, 2, max_ngram=4, ngram_buckets=50)
     tokens = torch.randint(100_000, (20, 60), generator=torch.Generator().manual_seed(0))
     part(tokens).sum().backward()
     assert (part.runs.weight.grad != 0).all()

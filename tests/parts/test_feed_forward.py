@@ -74,7 +74,7 @@ def test_parameter_names_and_initial_weights_with_one_inner_layer_have_not_chang
 
 
 def test_every_hidden_vector_can_be_captured():
-    part = parts.ReLU(6, 10, layers=3)
+    part = parts.ReLU(6, 10, feed_forward_layers=3)
     x = torch.randn(2, 5, 6)
     with capture(part, "**hidden") as captured:
         part(x)
@@ -101,7 +101,7 @@ def test_several_inner_layers_are_refused_if_the_part_has_no_such_setting(settin
 
 def test_zero_inner_layers_are_refused():
     with refused(SpecError, "model.feed_forward_layers=0"):
-        parts.GELU(6, 10, layers=0)
+        parts.GELU(6, 10, feed_forward_layers=0)
 
 
 def test_the_backward_pass_of_exact_gelu_equals_that_of_torch():

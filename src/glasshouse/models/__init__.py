@@ -15,30 +15,3 @@ from glasshouse.models.heads.pooling import PooledHead
 from glasshouse.models.picture_writers import PictureDecoder, PictureEncoderDecoder
 from glasshouse.models.recurrent import Recurrent
 from glasshouse.models.stack import TransformerStack
-
-__all__ = [
-    "ClassifierHead",
-    "ContrastiveHead",
-    "Decoder",
-    "DualEncoder",
-    "Encoder",
-    "EncoderDecoder",
-    "MaskedTokenHead",
-    "Model",
-    "NextTokenHead",
-    "PictureDecoder",
-    "PictureEncoderDecoder",
-    "PooledHead",
-    "Recurrent",
-    "RegressorHead",
-    "TaggerHead",
-    "TextModel",
-    "TransformerStack",
-    "WritingModel",
-    "assemble",
-    "build",
-    "check",
-    "initialise",
-    "one_block",
-    "without_weights",
-]

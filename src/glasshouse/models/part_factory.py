@@ -69,7 +69,7 @@ class PartFactory:
     def build(self, family: str, **parts: Any) -> Any:
         """Build the part of a family, with its settings and the parts that it receives."""
         cls = self.classes[family]
-        return cls.build(self.sizes, settings_of(cls, self.spec.own), **parts)
+        return self.sizes.build(cls, settings_of(cls, self.spec.own), **parts)
 
     def norm(self) -> nn.Module:
         return self.build("norm")

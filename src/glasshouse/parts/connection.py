@@ -2,11 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import Tensor, nn
-
-from glasshouse.parts.sizes import Sizes
 
 
 class Connection(nn.Module, ABC):
@@ -19,11 +17,6 @@ class Connection(nn.Module, ABC):
         super().__init__()
         self.norm = norm
         self.dropout = nn.Dropout(dropout)
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Any, norm: nn.Module) -> "Connection":
-        """Build the connection with these sizes. `settings` is an instance of the class's `Settings`, if it declares one."""
-        return cls(norm, sizes.dropout)
 
     @abstractmethod
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:

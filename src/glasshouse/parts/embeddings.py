@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.parts.capabilities import Unsupported
-from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
 # A large prime, so that the hash depends on the order of the tokens.
@@ -40,14 +39,10 @@ class TokenEmbedding(nn.Embedding):
 
     Settings = EmbeddingSettings
 
-    def __init__(self, vocabulary: int, width: int, initial_deviation: float = 0.0) -> None:
+    def __init__(self, vocabulary: int, width: int, embedding_deviation: float = 0.0) -> None:
         super().__init__(vocabulary, width)
         # `models.initialise` reads it; 0 means the rule for all matrices.
-        self.initial_deviation = initial_deviation
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: EmbeddingSettings, vocabulary: int) -> "TokenEmbedding":
-        return cls(vocabulary, sizes.width, settings.embedding_deviation)
+        self.initial_deviation = embedding_deviation
 
 
 def ngram_hashes(tokens_BT: Tensor, max_ngram: int) -> Iterator[Tensor]:
@@ -79,16 +74,14 @@ class NgramEmbedding(nn.Embedding):
         "choose model.embedding=token, or model.kind=encoder"
     }
 
-    def __init__(self, vocabulary: int, width: int, max_ngram: int, buckets: int, initial_deviation: float = 0.0) -> None:
+    def __init__(
+        self, vocabulary: int, width: int, max_ngram: int, ngram_buckets: int, embedding_deviation: float = 0.0
+    ) -> None:
         super().__init__(vocabulary, width)
-        self.initial_deviation = initial_deviation
+        self.initial_deviation = embedding_deviation
         self.max_ngram = max_ngram
         # The n-gram vectors. The attribute name is a tensor name in checkpoints.
-        self.runs = nn.Embedding(buckets, width)
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Settings, vocabulary: int) -> "NgramEmbedding":
-        return cls(vocabulary, sizes.width, settings.max_ngram, settings.ngram_buckets, settings.embedding_deviation)
+        self.runs = nn.Embedding(ngram_buckets, width)
 
     def forward(self, tokens_BT: Tensor) -> Tensor:
         embedded = super().forward(tokens_BT)

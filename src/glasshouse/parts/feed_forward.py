@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from glasshouse import cpu_kernels
 from glasshouse.parts.linear import Linear
 from glasshouse.parts.probe import Probe
-from glasshouse.parts.sizes import Sizes
-from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
@@ -50,19 +48,15 @@ class _TwoMatrices(FeedForward):
     class Settings:
         feed_forward_layers: int = setting(1, "number of inner layers of the feed-forward part", minimum=1, maximum=1000)
 
-    def __init__(self, width: int, inner: int, bias: bool = True, layers: int = 1) -> None:
+    def __init__(self, width: int, feed_forward: int, bias: bool = True, feed_forward_layers: int = 1) -> None:
         super().__init__()
-        if layers < 1:
-            raise SpecError("leaves no inner layer; choose 1 or more", "model.feed_forward_layers", layers)
-        self.up = Linear(width, inner, bias=bias)
+        if feed_forward_layers < 1:
+            raise SpecError("leaves no inner layer; choose 1 or more", "model.feed_forward_layers", feed_forward_layers)
+        self.up = Linear(width, feed_forward, bias=bias)
         # With one inner layer this list is empty: it adds no weights and no random draws.
-        self.between = nn.ModuleList(_InnerLayer(inner, bias) for _ in range(layers - 1))
-        self.down = Linear(inner, width, bias=bias)
+        self.between = nn.ModuleList(_InnerLayer(feed_forward, bias) for _ in range(feed_forward_layers - 1))
+        self.down = Linear(feed_forward, width, bias=bias)
         self.hidden = Probe()
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Settings) -> "_TwoMatrices":
-        return cls(sizes.width, sizes.feed_forward, sizes.bias, settings.feed_forward_layers)
 
     @abstractmethod
     def activate(self, x: Tensor) -> Tensor:
@@ -149,16 +143,12 @@ class SwiGLU(FeedForward):
     With two thirds of the inner size it has as many parameters as a feed-forward part of two matrices.
     """
 
-    def __init__(self, width: int, inner: int, bias: bool = False) -> None:
+    def __init__(self, width: int, feed_forward: int, bias: bool = False) -> None:
         super().__init__()
-        self.gate = Linear(width, inner, bias=bias)
-        self.up = Linear(width, inner, bias=bias)
-        self.down = Linear(inner, width, bias=bias)
+        self.gate = Linear(width, feed_forward, bias=bias)
+        self.up = Linear(width, feed_forward, bias=bias)
+        self.down = Linear(feed_forward, width, bias=bias)
         self.hidden = Probe()
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "SwiGLU":
-        return cls(sizes.width, sizes.feed_forward, sizes.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         gate, up = self.gate(x), self.up(x)
@@ -179,10 +169,6 @@ class SingleLayerReLU(FeedForward):
         super().__init__()
         self.linear = Linear(width, width, bias=bias)
         self.hidden = Probe()
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "SingleLayerReLU":
-        return cls(sizes.width, sizes.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.hidden(F.relu(self.linear(x)))

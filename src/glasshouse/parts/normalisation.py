@@ -7,8 +7,6 @@ from torch import Tensor, nn
 from glasshouse import cpu_kernels
 from glasshouse.parts import normalisation_kernel
 from glasshouse.parts.capabilities import Unsupported
-from glasshouse.parts.sizes import Sizes
-from glasshouse.specs.declared import NoSettings
 
 EPSILON = 1e-5
 
@@ -18,10 +16,6 @@ class LayerNorm(nn.LayerNorm):
 
     def __init__(self, width: int, bias: bool = True, epsilon: float = EPSILON) -> None:
         super().__init__(width, eps=epsilon, bias=bias)
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "LayerNorm":
-        return cls(sizes.width, sizes.bias, sizes.epsilon)
 
     def forward(self, x: Tensor) -> Tensor:
         if normalisation_kernel.usable(x, self.weight):
@@ -34,10 +28,6 @@ class RMSNorm(nn.RMSNorm):
 
     def __init__(self, width: int, epsilon: float = EPSILON) -> None:
         super().__init__(width, eps=epsilon)
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "RMSNorm":
-        return cls(sizes.width, sizes.epsilon)
 
     def forward(self, x: Tensor) -> Tensor:
         if normalisation_kernel.usable(x, self.weight):
@@ -61,17 +51,9 @@ class BatchNorm(nn.Module):
         super().__init__()
         self.inner = nn.BatchNorm1d(width, eps=epsilon)
 
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "BatchNorm":
-        return cls(sizes.width, sizes.epsilon)
-
     def forward(self, x: Tensor) -> Tensor:
         return self.inner(x.flatten(0, -2)).view_as(x)
 
 
 class NoNorm(nn.Identity):
     """x: no normalisation, for ablation studies."""
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "NoNorm":
-        return cls()

@@ -1,11 +1,14 @@
-"""The sizes that a part receives when it is built from a spec. A part's own settings are declared on its class."""
+"""The sizes of a model, and how a part is built with them. A part's own settings are declared on its class."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import signature
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What every part and every head is built with.
+    """What every part and every head is built with. A part is given what its constructor names.
 
     `context` is the longest sequence in training. `causal` means that a token sees only itself and earlier tokens.
     `embedding_deviation` is the standard deviation of initial embeddings; 0 means the rule for all matrices.
@@ -28,3 +31,18 @@ class Sizes:
     def __post_init__(self) -> None:
         if not self.head_width:
             object.__setattr__(self, "head_width", self.width // self.heads)
+
+    def build(self, part: type, settings: Any, **parts: Any) -> Any:
+        """A part with the sizes, the settings and the other parts that its constructor names."""
+        known = {**vars(self), **vars(settings), **parts}
+        return part(**{name: known[name] for name in _parameters(part) if name in known})
+
+
+def _parameters(part: type) -> Iterator[str]:
+    """The names of a constructor's parameters, and of the one that it hands its `**options` on to."""
+    for kind in part.__mro__:
+        if "__init__" in vars(kind):
+            parameters = signature(kind.__init__).parameters  # type: ignore[misc]
+            yield from parameters
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+                return

@@ -10,7 +10,7 @@ from tests import needs
 
 
 def test_a_relative_bias_depends_on_distance_and_ends_at_the_furthest():
-    position = parts.RelativeBias(furthest=3, heads=2)
+    position = parts.RelativeBias(context=4, heads=2)
     with torch.no_grad():
         position.table.copy_(torch.randn(7, 2))
     bias = position.bias(torch.arange(20), torch.arange(20))
@@ -22,7 +22,7 @@ def test_a_relative_bias_depends_on_distance_and_ends_at_the_furthest():
 
 def test_relative_attention_can_be_a_convolution():
     # y_i = 2 x_(i-1) + x_(i+1): p_1 = ln 2, p_(-1) = 0, all other biases are -1e30, W_V = 3.
-    position = parts.RelativeBias(furthest=2, heads=1)
+    position = parts.RelativeBias(context=3, heads=1)
     attention = parts.MultiHeadAttention(width=1, heads=1, position=position, bias=False)
     with torch.no_grad():
         attention.projection.weight.copy_(torch.tensor([[0.0], [0.0], [3.0]]))

@@ -74,7 +74,7 @@ class ClassifierHead(AnswerHead):
                 "needs a hidden layer, but model.head.hidden is 0; choose a size above 0", "model.head.norm", settings.norm
             )
         norm = catalogue.find("norm", settings.norm, "model.head.norm")
-        norm = norm.build(Sizes(max(hidden, 1), bias=True, epsilon=sizes.epsilon), settings_of(norm, {}))
+        norm = Sizes(max(hidden, 1), bias=True, epsilon=sizes.epsilon).build(norm, settings_of(norm, {}))
         super().__init__(sizes, hidden, classes, norm, settings.answer_bias)
         self.pooling = settings.pooling
         if settings.wide:

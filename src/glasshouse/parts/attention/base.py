@@ -6,7 +6,7 @@ Axes: B batch, T time, D width, H heads, G key-value heads, Q queries, K keys, E
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -21,7 +21,6 @@ from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.normalisation import EPSILON
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
-from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
 
 
@@ -142,16 +141,6 @@ class Attention(nn.Module, ABC):
         self.queries, self.keys, self.values, self.mixed = Probe(), Probe(), Probe(), Probe()
         if "rows" not in self.unsupported:
             self.scores, self.weights = Probe(), Probe()
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Any, position: Position, **own: Any) -> Self:
-        """Build the attention with these sizes.
-
-        `settings` is an instance of the class's `Settings`, if it declares them. They are arguments of the class, by name. A
-        subclass can add arguments of its own.
-        """
-        named = {**vars(settings), **own, "bias": sizes.bias, "dropout": sizes.dropout, "head_width": sizes.head_width}
-        return cls(sizes.width, sizes.heads, position=position, **named)
 
     @abstractmethod
     def mix(self, inputs: AttentionInputs) -> Tensor:

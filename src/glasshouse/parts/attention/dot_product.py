@@ -4,9 +4,9 @@ Axes: B batch, H heads, G key-value heads, Q queries, K keys, E head width.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +17,6 @@ from glasshouse.parts.attention.base import Attention, AttentionInputs
 from glasshouse.parts.cache import LayerCache
 from glasshouse.parts.masks import Mask, SameText
 from glasshouse.parts.positions.base import Position, rotate_by
-from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
@@ -162,19 +161,15 @@ class GroupedQueryAttention(DotProductAttention):
         key_value_heads: int = setting(0, "number of key-value heads; 0 means half of heads", minimum=0, maximum=10_000)
 
     def __init__(
-        self, width: int, heads: int, position: Position | None = None, *, key_value_heads: int = 1, **options: Any
+        self, width: int, heads: int, position: Position | None = None, *, key_value_heads: int = 0, **options: Any
     ) -> None:
+        key_value_heads = key_value_heads or (heads // 2 if heads % 2 == 0 else 1)
         if heads % key_value_heads:
             divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
             raise SpecError(
                 f"does not divide model.heads={heads}; choose one of {divisors}", "model.key_value_heads", key_value_heads
             )
         super().__init__(width, heads, position, key_value_heads=key_value_heads, **options)
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Settings, position: Position, **own: Any) -> Self:
-        groups = settings.key_value_heads or (sizes.heads // 2 if sizes.heads % 2 == 0 else 1)
-        return super().build(sizes, replace(settings, key_value_heads=groups), position, **own)
 
 
 class UnscaledAttention(DotProductAttention):

@@ -3,8 +3,8 @@
 Axes: B batch, H heads, Q queries, K keys, R rank, E head width.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.attention.base import Attention, AttentionInputs
 from glasshouse.parts.capabilities import Unsupported
-from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec_fields import setting
 
@@ -40,15 +38,11 @@ class LinformerAttention(Attention):
         "longer": "its matrices have one column for each position of the context it was built for",
     }
 
-    def __init__(self, width: int, heads: int, context: int, rank: int, **options: Any) -> None:
+    def __init__(self, width: int, heads: int, context: int, rank: int = 0, **options: Any) -> None:
         super().__init__(width, heads, **options)
+        rank = rank or max(context // 4, 1)
         self.key_mixture = nn.Parameter(nn.init.normal_(torch.empty(rank, context), std=context**-0.5))
         self.value_mixture = nn.Parameter(nn.init.normal_(torch.empty(rank, context), std=context**-0.5))
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Settings, position: Position, **own: Any) -> Self:
-        rank = settings.rank or max(sizes.context // 4, 1)
-        return super().build(sizes, replace(settings, rank=rank), position, context=sizes.context, **own)
 
     def mix(self, inputs: AttentionInputs) -> Tensor:
         queries, keys, values = inputs.tensors

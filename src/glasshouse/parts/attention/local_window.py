@@ -4,8 +4,8 @@ Transformers, 2019).
 Axes: B batch, H heads, T time, E head width, C chunks, W window, S keys per chunk.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -16,8 +16,6 @@ from glasshouse.parts.attention.base import AttentionInputs
 from glasshouse.parts.attention.dot_product import DotProductAttention, DotProductSettings
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Window
-from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
 
@@ -40,14 +38,9 @@ class LocalAttention(DotProductAttention):
         "choose another model.attention for an encoder-decoder"
     }
 
-    def __init__(self, width: int, heads: int, window: int, **options: Any) -> None:
+    def __init__(self, width: int, heads: int, window: int = 0, context: int = 1, **options: Any) -> None:
         super().__init__(width, heads, **options)
-        self.window = window
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Settings, position: Position, **own: Any) -> Self:
-        window = settings.window or max(sizes.context // 4, 1)
-        return super().build(sizes, replace(settings, window=window), position, **own)
+        self.window = window or max(context // 4, 1)
 
     def mix(self, inputs: AttentionInputs) -> Tensor:
         inputs.mask = inputs.mask & Window(self.window)

@@ -7,9 +7,6 @@ from torch import Tensor, nn
 from glasshouse.parts.cache import LayerCache
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Mask
-from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
-from glasshouse.specs.declared import NoSettings
 
 
 class NoAttention(nn.Module):
@@ -19,10 +16,6 @@ class NoAttention(nn.Module):
         "blocks": "a Transformer without attention cannot mix tokens; model.attention='none' is for model.kind='recurrent'",
         "rows": "it has no attention weights",
     }
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "NoAttention":
-        return cls()
 
     def forward(
         self, x: Tensor, mask: Mask | None = None, positions: Tensor | None = None, cache: LayerCache | None = None

@@ -4,8 +4,8 @@ Performers, 2021).
 Axes: B batch, H heads, T time, Q queries, K keys, E head width, F features.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -14,8 +14,6 @@ from torch import Tensor
 
 from glasshouse.parts.attention.base import Attention, AttentionInputs
 from glasshouse.parts.capabilities import Unsupported
-from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
 # The causal fast path splits a sequence into chunks of this many tokens.
@@ -43,13 +41,9 @@ class PerformerAttention(Attention):
     }
     features: Tensor
 
-    def __init__(self, width: int, heads: int, rank: int, **options: Any) -> None:
+    def __init__(self, width: int, heads: int, rank: int = 0, **options: Any) -> None:
         super().__init__(width, heads, **options)
-        self.register_buffer("features", orthogonal_gaussian(rank, self.head_width))
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Settings, position: Position, **own: Any) -> Self:
-        return super().build(sizes, replace(settings, rank=settings.rank or 4 * sizes.head_width), position, **own)
+        self.register_buffer("features", orthogonal_gaussian(rank or 4 * self.head_width, self.head_width))
 
     @property
     def needs_weights(self) -> bool:

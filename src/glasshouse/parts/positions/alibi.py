@@ -10,8 +10,6 @@ import torch
 from torch import Tensor
 
 from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
-from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 
 
@@ -28,10 +26,6 @@ class Alibi(Position):
     def __init__(self, heads: int) -> None:
         super().__init__()
         self.register_buffer("slopes", torch.tensor(slopes(heads)), persistent=False)
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "Alibi":
-        return cls(sizes.heads)
 
     def check(self, heads: int, head_width: int) -> None:
         if len(self.slopes) != heads:

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from glasshouse import cpu_kernels
 from glasshouse.parts.capabilities import Unsupported
-from glasshouse.parts.sizes import Sizes
 
 
 class Position(nn.Module):
@@ -23,11 +22,6 @@ class Position(nn.Module):
     unsupported: ClassVar[Unsupported] = {}
     # Encodings with the same key rotate alike, so that the layers of a model can share `rotation`.
     rotation_key: Any = None
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Any) -> "Position":
-        """Build the encoding with these sizes. `settings` is an instance of the class's `Settings`, if it declares one."""
-        return cls()
 
     def check(self, heads: int, head_width: int) -> None:
         """Raise SpecError if this part was built for an attention of other sizes."""

@@ -14,7 +14,7 @@ Axes: B batch, T time, D width.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +22,6 @@ from torch import Tensor
 
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
@@ -39,17 +38,13 @@ class FixedCode(Position, ABC):
     mechanism = "embedding"
     scale: Tensor
 
-    def __init__(self, width: int, scale: float | None = None) -> None:
-        """Without a `scale` the factor is 1 until `initialise` sets it."""
+    def __init__(self, width: int, position_scale: float = 0.0) -> None:
+        """With a `position_scale` of 0 the factor is 1 until `initialise` sets it."""
         super().__init__()
-        self.width, self.follows_embeddings = width, scale is None
+        self.width, self.follows_embeddings = width, not position_scale
         # A factor that `initialise` has set is saved with the weights, because it belongs to the embeddings beside it. A run
         # that starts from these weights keeps it, whatever its own initialisation. Replicas may differ in it.
-        self.register_buffer("scale", torch.tensor(1.0 if scale is None else scale), persistent=scale is None)
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Settings) -> Self:
-        return cls(sizes.width, settings.position_scale or None)
+        self.register_buffer("scale", torch.tensor(position_scale or 1.0), persistent=not position_scale)
 
     @abstractmethod
     def code(self, positions: Tensor) -> Tensor:
@@ -78,8 +73,8 @@ class Sinusoidal(FixedCode):
 
     frequencies: Tensor
 
-    def __init__(self, width: int, scale: float | None = None) -> None:
-        super().__init__(width, scale)
+    def __init__(self, width: int, position_scale: float = 0.0) -> None:
+        super().__init__(width, position_scale)
         if width % 2:
             raise SpecError(
                 f"sinusoidal positions are pairs of sine and cosine, but the width {width} is odd; choose an even width"
@@ -105,18 +100,14 @@ class OneHot(FixedCode):
 
     unsupported: ClassVar[Unsupported] = {"longer": "it has no vector for a position beyond the context it was built for"}
 
-    def __init__(self, context: int, width: int, scale: float | None = None) -> None:
-        super().__init__(width, scale)
+    def __init__(self, context: int, width: int, position_scale: float = 0.0) -> None:
+        super().__init__(width, position_scale)
         if context > width:
             raise SpecError(
                 f"one-hot positions need one feature for each position, but data.context={context} is more than "
                 f"model.width={width}; increase the width or shorten the context"
             )
         self.context = context
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: FixedCode.Settings) -> Self:
-        return cls(sizes.context, sizes.width, settings.position_scale or None)
 
     def code(self, positions: Tensor) -> Tensor:
         return F.one_hot(positions, self.width)

@@ -6,8 +6,6 @@ from torch import Tensor, nn
 
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
-from glasshouse.specs.declared import NoSettings
 
 
 class Learned(Position):
@@ -16,15 +14,11 @@ class Learned(Position):
     mechanism = "embedding"
     unsupported: ClassVar[Unsupported] = {"longer": "its table ends at the context it was built for"}
 
-    def __init__(self, context: int, width: int, initial_deviation: float = 0.0) -> None:
+    def __init__(self, context: int, width: int, embedding_deviation: float = 0.0) -> None:
         super().__init__()
         self.table = nn.Embedding(context, width)
         # `models.initialise` reads it; 0 means the rule for all matrices.
-        self.initial_deviation = initial_deviation
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "Learned":
-        return cls(sizes.context, sizes.width, sizes.embedding_deviation)
+        self.initial_deviation = embedding_deviation
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         return x_BTD + self.table(positions)

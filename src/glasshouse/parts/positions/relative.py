@@ -10,8 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
-from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 
 
@@ -39,18 +37,15 @@ class RelativeBias(LearnedBias):
     """Relative position bias: a learned number for each distance and head is added to the attention scores (after Shaw et
     al., Self-Attention with Relative Position Representations, 2018).
 
-    softmax(Q_i K_j / sqrt(E) + p_(i - j)) V. Distances beyond `furthest` share the bias of the distance `furthest`. Costs
-    n^2 H additional operations. Has (2 furthest + 1) H parameters, or (furthest + 1) H under a causal mask.
+    softmax(Q_i K_j / sqrt(E) + p_(i - j)) V. The furthest distance within the context is n - 1; distances beyond it share
+    its bias. Costs n^2 H additional operations. Has (2 n - 1) H parameters, or n H under a causal mask.
     """
 
-    def __init__(self, furthest: int, heads: int, causal: bool = False) -> None:
+    def __init__(self, context: int, heads: int, causal: bool = False) -> None:
+        furthest = max(context - 1, 1)
         # With a causal mask i - j is never negative, so row d is for i - j = d. Otherwise row 0 is for i - j = -furthest.
         super().__init__(furthest + 1 if causal else 2 * furthest + 1, heads)
         self.furthest, self.causal = furthest, causal
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "RelativeBias":
-        return cls(max(sizes.context - 1, 1), sizes.heads, sizes.causal)
 
     def distance_bias(self, distance: Tensor) -> Tensor:
         lowest = 0 if self.causal else -self.furthest
@@ -71,10 +66,6 @@ class BucketedBias(LearnedBias):
     def __init__(self, heads: int, buckets: int = 32, furthest: int = 128, causal: bool = False) -> None:
         super().__init__(buckets, heads)
         self.buckets, self.furthest, self.causal = buckets, furthest, causal
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings) -> "BucketedBias":
-        return cls(sizes.heads, causal=sizes.causal)
 
     def distance_bias(self, distance: Tensor) -> Tensor:
         return self.table[self.bucket(distance)].movedim(-1, -3)

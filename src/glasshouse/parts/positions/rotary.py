@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from glasshouse.parts.positions.base import Position
-from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
@@ -30,16 +29,16 @@ class Rotary(Position):
     mechanism = "rotation"
     frequencies: Tensor
 
-    def __init__(self, head_width: int, base: float = 10000.0) -> None:
+    def __init__(self, head_width: int, rotary_base: float = 10000.0) -> None:
         super().__init__()
         if head_width % 2:
             raise SpecError(
                 f"rotary positions rotate pairs of features, but the head width {head_width} is odd; "
                 "change model.heads or model.width"
             )
-        self.rotation_key = ("rotary", head_width, base)
+        self.rotation_key = ("rotary", head_width, rotary_base)
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
-        self.register_buffer("frequencies", base**-exponents, persistent=False)
+        self.register_buffer("frequencies", rotary_base**-exponents, persistent=False)
 
     def _apply(self, fn: Any, recurse: bool = True) -> "Rotary":
         """Move or convert. In a model of 16 bits the frequencies stay in float32: otherwise the angles would be wrong."""
@@ -48,10 +47,6 @@ class Rotary(Position):
         if self.frequencies.dtype.itemsize < before.dtype.itemsize:
             self.frequencies = before.to(self.frequencies.device)
         return self
-
-    @classmethod
-    def build(cls, sizes: Sizes, settings: Settings) -> "Rotary":
-        return cls(sizes.head_width, settings.rotary_base)
 
     def check(self, heads: int, head_width: int) -> None:
         if 2 * len(self.frequencies) != head_width:
