@@ -160,7 +160,7 @@ def test_the_verdict_follows_the_direction_of_the_metric(
 
 
 def test_the_table_has_a_row_for_each_baseline_and_the_run_last() -> None:
-    table = results().table(METRICS)
+    table = results().section(METRICS)
     assert table.columns == ("the obvious", "test accuracy", "macro F1", "difference", "95 % interval", "remark")
     assert table.rows[0] == ("logistic regression", "80.10%", "0.800", "−2.8 points", "−5.1 to −0.4", "")
     assert table.rows[2] == ("naive Bayes", "", "", "", "", "cannot be trained: one class")

@@ -76,8 +76,8 @@ def text_data(**texts: str) -> BaselineData:
 
 
 def test_text_that_was_seen_in_training_costs_less_than_new_text() -> None:
-    seen, *_ = language_models.compressors(text_data(train=WORDS, test=WORDS[5000:9000]))
-    new, *_ = language_models.compressors(text_data(train=WORDS[:10_000], test=WORDS[15_000:19_000]))
+    [seen] = language_models.compressor(text_data(train=WORDS, test=WORDS[5000:9000]))
+    [new] = language_models.compressor(text_data(train=WORDS[:10_000], test=WORDS[15_000:19_000]))
     assert seen.name == "xz"
     assert seen.metrics["bits_per_byte"] < 0.3
     assert 4 < new.metrics["bits_per_byte"] < 5.5
@@ -93,12 +93,5 @@ def test_limits_are_kept_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_without_a_module_zstd_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language_models, "find_zstd", lambda: None)
-    _, zstd = language_models.compressors(text_data(train=WORDS, test=WORDS[:100]))
-    assert zstd.metrics == {}
-    assert "no module for zstd is installed" in zstd.note
-
-
 def test_no_held_out_text_gives_no_baseline() -> None:
-    assert list(language_models.compressors(text_data(train=WORDS, test=""))) == []
+    assert list(language_models.compressor(text_data(train=WORDS, test=""))) == []

@@ -9,7 +9,6 @@ import torch
 import glasshouse
 from glasshouse import models, parts
 from glasshouse.models.heads.pooling import pool
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec_files import model_spec
@@ -123,7 +122,7 @@ def test_parts_that_do_not_fit_are_refused_with_the_reason(kind, value, settings
 class NoRotation(parts.MultiHeadAttention):
     """An attention that cannot rotate its queries and keys. The catalogue has none."""
 
-    unsupported: ClassVar[Unsupported] = {"rotation": "its queries cannot be rotated"}
+    unsupported: ClassVar[dict[str, str]] = {"rotation": "its queries cannot be rotated"}
 
 
 def test_an_attention_without_rotation_is_refused_with_rotary_positions(monkeypatch):

@@ -17,8 +17,8 @@ from glasshouse.records import checkpoint
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 from glasshouse.specs.spec import DataSpec, EvaluationSpec, ModelSpec, Spec, TrainingSpec
+from glasshouse.tasks.classifier_task import WideFit
 from glasshouse.tasks.classify import Classify, class_weights
-from glasshouse.tasks.wide_fit import WideFit
 from glasshouse.training import cost_plan
 from glasshouse.training.job import Job
 from tests.data.user_files.labelled_rows import WORDS, labelled_rows

@@ -28,11 +28,7 @@ class BaselineFigures:
 
 @dataclass(frozen=True)
 class Baseline(BaselineFigures):
-    """The figures of one baseline and its scores item by item.
-
-    `values` has the metrics that are means over items, as `Task.item_values` has them for a run. `places` are the scored
-    items among all of the split; None means all of them.
-    """
+    """The figures, and the values of metrics that are means over items: those at `places` of the split, None for all."""
 
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     places: np.ndarray | None = None
@@ -40,10 +36,7 @@ class Baseline(BaselineFigures):
 
 @dataclass(frozen=True)
 class BaselineData:
-    """The data of a run. Baselines are scored on the split `held_out`; their settings are chosen on the split `choice`.
-
-    Without a test split the validation split is scored, `choice` is empty, and all settings keep their defaults.
-    """
+    """The data of a run: baselines are scored on `held_out`, and their settings chosen on `choice`, if it is not empty."""
 
     prepared: PreparedData
     documents: Callable[[str], Iterator[Document]]
@@ -51,14 +44,10 @@ class BaselineData:
     choice: str = "validation"
 
 
-# Trains the baselines of a task one after another.
-Family = Callable[[BaselineData], Iterator[Baseline]]
-
-
 @dataclass(frozen=True)
 class TaskBaselines:
     """The baselines of a task, their number, and the metrics that rank them: the first one that was measured counts."""
 
-    train: Family
+    train: Callable[[BaselineData], Iterator[Baseline]]
     count: int
     criteria: Sequence[Metric]

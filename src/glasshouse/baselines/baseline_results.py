@@ -1,6 +1,6 @@
 """A run beside its baselines: scores, paired differences and their intervals, as `baselines.json` of a run holds them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from glasshouse.formatting import number
 from glasshouse.metrics.metric import Metric, Metrics
 from glasshouse.records import atomic_files, kept_json
 from glasshouse.results import study_text
+from glasshouse.results.report import BaselineSection
 from glasshouse.specs.errors import RunError
 from glasshouse.verdicts.estimates import from_units
 from glasshouse.verdicts.proportions import binomial_interval
@@ -52,20 +53,8 @@ class BaselineResult(BaselineFigures):
 
 
 @dataclass(frozen=True)
-class BaselineTable:
-    """Baselines as text: a row for each. The columns after the first are `numbers` numbers, then remarks."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: int
-
-
-@dataclass(frozen=True)
 class BaselineResults:
-    """The baselines of a run on one split, and the run's own metrics. `metric` decides which baseline is the best.
-
-    `step` is the step whose weights were compared, `data` the fingerprint of the data, `items` what is paired.
-    """
+    """The baselines of a run on one split, and the metrics of the run at a step. `metric` decides which one is the best."""
 
     task: str
     data: str
@@ -80,8 +69,7 @@ class BaselineResults:
 
     def best(self, metric: Metric) -> BaselineResult | None:
         """The best baseline: on the validation split, if all trained ones were measured there, so that no test decides."""
-        on_validation = self._chosen_on_validation(metric)
-        return self._top(metric, lambda baseline: baseline.validation if on_validation else baseline.metrics)
+        return self._top(metric, self._chosen_on_validation(metric))
 
     def _chosen_on_validation(self, metric: Metric) -> bool:
         return all(metric.name in baseline.validation for baseline in self._trained(metric))
@@ -89,19 +77,19 @@ class BaselineResults:
     def _trained(self, metric: Metric) -> list[BaselineResult]:
         return [baseline for baseline in self.baselines if metric.name in baseline.metrics]
 
-    def _top(self, metric: Metric, figures: Callable[[BaselineResult], Mapping[str, float]]) -> BaselineResult | None:
-        sign = 1 if metric.higher_is_better else -1
-        return max(self._trained(metric), key=lambda baseline: sign * figures(baseline)[metric.name], default=None)
+    def _top(self, metric: Metric, on_validation: bool) -> BaselineResult | None:
+        def quality(baseline: BaselineResult) -> float:
+            value = (baseline.validation if on_validation else baseline.metrics)[metric.name]
+            return value if metric.higher_is_better else -value
+
+        return max(self._trained(metric), key=quality, default=None)
 
     def sentence(self, metrics: Metrics) -> str:
         """The best baseline and the run: in plain words, and then with the statistics."""
         return " ".join(filter(None, [self.plain_sentence(metrics), self.statistics(metrics)]))
 
     def plain_sentence(self, metrics: Metrics) -> str:
-        """The run beside the best baseline, without statistics, and whether another one is better on the split itself.
-
-        It never says more than the statistics do.
-        """
+        """The run beside the best baseline, and whether another is better on the split, as far as the statistics show."""
         metric = metrics.find(self.metric)
         best = self.best(metric)
         if best is None:
@@ -119,7 +107,7 @@ class BaselineResults:
 
     def _better_on_the_split(self, metric: Metric, best: BaselineResult) -> str:
         """A sentence on the baseline that is best on the split itself, if that is another; empty otherwise."""
-        top = self._top(metric, lambda baseline: baseline.metrics)
+        top = self._top(metric, on_validation=False)
         if top is None or top.metrics[metric.name] == best.metrics[metric.name]:
             return ""
         word, figure = top.verdict(metric), metric.text(top.metrics[metric.name])
@@ -142,8 +130,8 @@ class BaselineResults:
             text += f" (95 % interval {interval_text(difference, metric)}, {over})"
         return f"{text}; {chosen}."
 
-    def table(self, metrics: Metrics) -> BaselineTable:
-        """A row for each baseline, and one for the run. The difference is the run minus the baseline."""
+    def section(self, metrics: Metrics) -> BaselineSection:
+        """A row for each baseline, and one for the run, and both sentences. A difference is the run minus the baseline."""
         measured = [metrics[name] for name in metrics.ordered(self.run)]
         main = metrics.find(self.metric)
         remarks = any(baseline.note for baseline in self.baselines)
@@ -152,7 +140,8 @@ class BaselineResults:
         rows.append(("this run", *own, "", "", *[""][:remarks]))
         titles = (f"{self.split} {measured[0].title}", *(metric.title for metric in measured[1:])) if measured else ()
         columns = ("the obvious", *titles, "difference", "95 % interval", *["remark"][:remarks])
-        return BaselineTable(columns, tuple(rows), len(measured) + 2)
+        sentences = self.plain_sentence(metrics), self.statistics(metrics)
+        return BaselineSection(columns, tuple(rows), len(measured) + 2, *sentences)
 
     def write(self, file: Path) -> None:
         atomic_files.write_json(file, asdict(self))
@@ -179,7 +168,6 @@ def read(file: Path) -> BaselineResults | None:
 
 
 def compare(baseline: Baseline, run: Mapping[str, float], values: Mapping[str, np.ndarray]) -> BaselineResult:
-    """A baseline beside the metrics of a run and its values item by item."""
     differences = tuple(paired_difference(name, run[name], baseline, values) for name in baseline.metrics if name in run)
     return BaselineResult(**baseline.figures(), differences=differences)
 
@@ -204,7 +192,6 @@ def paired_difference(metric: str, run: float, baseline: Baseline, values: Mappi
 
 
 def difference_text(value: float, metric: Metric) -> str:
-    """A difference in the unit of the metric; a percentage differs by points."""
     factor, places = _scale(metric)
     return number(factor * value, places, signed=True) + (" points" if factor == 100 else "")
 

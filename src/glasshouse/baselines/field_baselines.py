@@ -7,6 +7,7 @@ validation split alone. The held-out split is predicted once.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -51,11 +52,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to predict a field.
-
-    `strengths` are ordered from the strongest regularisation to the weakest. The default, which is tried first, is
-    `strengths[first]`. A method without strengths gets 0.
-    """
+    """A way to predict a field. `strengths` go from strong to weak regularisation; `strengths[first]` is tried first."""
 
     name: str
     title: str
@@ -135,18 +132,19 @@ def _choose(
     if choice is None or not choice.texts:
         default = method.strengths[method.first]
         return learn(default), {method.setting: default}, {}
-    tried: dict[int, tuple[Predict, dict[str, float]]] = {}
+
+    @cache
+    def tried(index: int) -> tuple[Predict, dict[str, float]]:
+        predictor = learn(method.strengths[index])
+        return predictor, score(choice.fields, predictor(choice.texts))[0]
 
     def quality(index: int) -> float:
-        if index not in tried:
-            predictor = learn(method.strengths[index])
-            tried[index] = predictor, score(choice.fields, predictor(choice.texts))[0]
-        metrics = tried[index][1]
+        _, metrics = tried(index)
         metric = next(metric for metric in criteria if metric.name in metrics)
         return metrics[metric.name] if metric.higher_is_better else -metrics[metric.name]
 
     best = climb(quality, len(method.strengths), method.first)
-    predictor, metrics = tried[best]
+    predictor, metrics = tried(best)
     return predictor, {method.setting: method.strengths[best]}, metrics
 
 
@@ -158,7 +156,6 @@ def climb(quality: Callable[[int], float], count: int, first: int) -> int:
             best += step
         if best != first:
             break
-    quality(best)
     return best
 
 

@@ -1,4 +1,4 @@
-"""Baselines of language models: an n-gram model and compressors.
+"""Baselines of language models: an n-gram model and a compressor.
 
 The n-gram model is Kneser-Ney over the run's tokens, of the best order on the validation split. It predicts the same tokens
 as the run and scores them by the same rule, so both figures are comparable. The cost of a text for a compressor is the
@@ -6,7 +6,7 @@ compressed size of training text and text together, minus that of the training t
 """
 
 import lzma
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -26,12 +26,11 @@ DEFAULT_ORDER = 3
 # The last bytes of the training text and the first of the held-out text are used.
 MOST_TRAINING_BYTES = 3_000_000
 MOST_HELD_OUT_BYTES = 500_000
-ZSTD_LEVEL = 19
 
 
 def language_models(data: BaselineData) -> Iterator[Baseline]:
     yield from best_ngram_model(data)
-    yield from compressors(data)
+    yield from compressor(data)
 
 
 def best_ngram_model(data: BaselineData) -> Iterator[Baseline]:
@@ -82,8 +81,7 @@ def _choose_order(tokens: np.ndarray, vocabulary: int, choice: Shard | None) -> 
     return best[0], {"loss": best[1]}
 
 
-def compressors(data: BaselineData) -> Iterator[Baseline]:
-    """xz, and zstd if a module for it is installed."""
+def compressor(data: BaselineData) -> Iterator[Baseline]:
     training = last_bytes(text.text for text in data.documents("train"))
     held_out, total = first_bytes(text.text for text in data.documents(data.held_out))
     if not held_out:
@@ -93,12 +91,8 @@ def compressors(data: BaselineData) -> Iterator[Baseline]:
         remarks.append(f"has seen the last {size(len(training))} of the training text")
     if len(held_out) < total:
         remarks.append(f"measured on the first {size(len(held_out))} of {size(total)}")
-    for name, compress in (("xz", lzma.compress), ("zstd", find_zstd())):
-        if compress is None:
-            yield Baseline(name, name, note="not measured: no module for zstd is installed (pip install zstandard)")
-            continue
-        cost = len(compress(training + held_out)) - len(compress(training))
-        yield Baseline(name, name, {"bits_per_byte": 8 * cost / len(held_out)}, note=", ".join(remarks))
+    cost = len(lzma.compress(training + held_out)) - len(lzma.compress(training))
+    yield Baseline("xz", "xz", {"bits_per_byte": 8 * cost / len(held_out)}, note=", ".join(remarks))
 
 
 def last_bytes(texts: Iterable[str], most: int = MOST_TRAINING_BYTES) -> bytes:
@@ -119,11 +113,3 @@ def first_bytes(texts: Iterable[str], most: int = MOST_HELD_OUT_BYTES) -> tuple[
         total += len(encoded)
         kept += encoded[: most - len(kept)]
     return bytes(kept), total
-
-
-def find_zstd() -> Callable[[bytes], bytes] | None:
-    try:
-        import zstandard
-    except ImportError:
-        return None
-    return lambda data: zstandard.compress(data, ZSTD_LEVEL)

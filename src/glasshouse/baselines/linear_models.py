@@ -5,6 +5,7 @@ The labels of a text are one string, joined by `|`. scikit-learn is imported whe
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ WORD = r"(?u)\b\w+\b"
 
 
 class SparseFeatures:
-    """Features that are fitted to the training texts. The last features of other texts are kept for the next strength."""
+    """Features that are fitted to the training texts. Those of the last other texts are kept for the next strength."""
 
     def __init__(self, vectorizer: Any, training: Sequence[str]) -> None:
         self.vectorizer = vectorizer
@@ -31,7 +32,6 @@ class SparseFeatures:
         self._last: tuple[Sequence[str], Any] | None = None
 
     def of(self, texts: Sequence[str]) -> Any:
-        """The features of other texts, one row each."""
         if self._last is None or self._last[0] is not texts:
             self._last = texts, self.vectorizer.transform(texts)
         return self._last[1]
@@ -69,10 +69,9 @@ def commonest_class(training: Examples) -> Learn:
 
 
 def naive_bayes(training: Examples) -> Learn:
-    """Multinomial naive Bayes over words. The strength is the added count."""
     from sklearn.naive_bayes import MultinomialNB
 
-    return _linear(word_counts, lambda strength: MultinomialNB(alpha=strength), training)
+    return _classes(word_counts, lambda strength: MultinomialNB(alpha=strength), training)
 
 
 def logistic_regression(featurise: Featurise) -> Callable[[Examples], Learn]:
@@ -82,9 +81,9 @@ def logistic_regression(featurise: Featurise) -> Callable[[Examples], Learn]:
         from sklearn.multiclass import OneVsRestClassifier
 
         if len(set(training.fields)) <= 2:
-            return _linear(featurise, binary_regression, training)
+            return _classes(featurise, binary_regression, training)
         # A regression for each class against the others takes a tenth of the time of a joint one.
-        return _linear(featurise, lambda strength: OneVsRestClassifier(binary_regression(strength)), training)
+        return _classes(featurise, lambda strength: OneVsRestClassifier(binary_regression(strength)), training)
 
     return learn
 
@@ -96,14 +95,21 @@ def binary_regression(strength: float) -> Any:
     return LogisticRegression(C=strength, solver="liblinear", dual=True, max_iter=MOST_ITERATIONS, random_state=0)
 
 
-def _linear(featurise: Featurise, model: Callable[[float], Any], training: Examples) -> Learn:
+def _classes(featurise: Featurise, model: Callable[[float], Any], training: Examples) -> Learn:
     if len(set(training.fields)) < 2:
         raise ValueError("the training texts have only one class")
+    return _learned(featurise, model, training, training.fields, str)
+
+
+def _learned(
+    featurise: Featurise, model: Callable[[float], Any], training: Examples, targets: Any, write: Callable[[Any], str]
+) -> Learn:
+    """Fit a model of scikit-learn to the targets of the training texts, and write its answers as field strings."""
     features = featurise(training.texts)
 
     def fit(strength: float) -> Predict:
-        fitted = model(strength).fit(features.training, training.fields)
-        return lambda texts: [str(answer) for answer in fitted.predict(features.of(texts))]
+        fitted = model(strength).fit(features.training, targets)
+        return lambda texts: [write(answer) for answer in fitted.predict(features.of(texts))]
 
     return fit
 
@@ -119,31 +125,16 @@ def score_classes(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dic
 
 def one_versus_rest(training: Examples) -> Learn:
     """A logistic regression over words and pairs for each label. The strength is scikit-learn's C."""
+    from sklearn.multiclass import OneVsRestClassifier
+
     names = sorted({name for field in training.fields for name in _labels(field)})
-    table = membership(training.fields, names)
-    features = words_and_pairs(training.texts)
-
-    def fit(strength: float) -> Predict:
-        # A label that all training texts have, or none, is predicted for all texts or for none.
-        fitted = [
-            binary_regression(strength).fit(features.training, column) if 0 < column.sum() < len(column) else None
-            for column in table.T
-        ]
-
-        def predict(texts: Sequence[str]) -> list[str]:
-            rows = features.of(texts)
-            columns = [
-                model.predict(rows) if model else np.full(len(texts), column[0])
-                for model, column in zip(fitted, table.T, strict=True)
-            ]
-            return [
-                LABEL_SEPARATOR.join(name for name, column in zip(names, columns, strict=True) if column[place])
-                for place in range(len(texts))
-            ]
-
-        return predict
-
-    return fit
+    return _learned(
+        words_and_pairs,
+        lambda strength: OneVsRestClassifier(binary_regression(strength)),
+        training,
+        membership(training.fields, names),
+        lambda row: LABEL_SEPARATOR.join(compress(names, np.atleast_1d(row))),
+    )
 
 
 def score_label_sets(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
@@ -176,13 +167,10 @@ def ridge_regression(training: Examples) -> Learn:
     """Ridge regression over words and pairs. The strength is scikit-learn's alpha, the penalty."""
     from sklearn.linear_model import Ridge
 
-    features, values = words_and_pairs(training.texts), _numbers(training.fields)
+    def model(strength: float) -> Any:
+        return Ridge(alpha=strength, solver="sparse_cg")
 
-    def fit(strength: float) -> Predict:
-        fitted = Ridge(alpha=strength, solver="sparse_cg").fit(features.training, values)
-        return lambda texts: [repr(float(value)) for value in fitted.predict(features.of(texts))]
-
-    return fit
+    return _learned(words_and_pairs, model, training, _numbers(training.fields), lambda value: repr(float(value)))
 
 
 def score_values(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:

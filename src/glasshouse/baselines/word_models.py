@@ -27,7 +27,6 @@ WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def commonest_tag(training: Examples) -> Learn:
-    """Every word has the commonest tag of the training words."""
     tag = _commonest(Counter(tag for tags in training.fields for tag in tags.split(" ")))
     return lambda strength: lambda texts: [" ".join([tag] * len(text.split(" "))) for text in texts]
 
@@ -81,7 +80,6 @@ def score_translations(truth: Sequence[str], predictions: Sequence[str]) -> tupl
 
 
 def dictionary(sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]], steps: int = STEPS) -> dict[str, str]:
-    """The most likely translation of each source word."""
     source_names, source_rows = _numbered([[NOTHING, *words[:MOST_WORDS]] for words in sources])
     target_names, target_rows = _numbered([list(words[:MOST_WORDS]) for words in targets])
     left, right, place = _cooccurrences(source_rows, target_rows)

@@ -37,11 +37,11 @@ def print_metrics(measured: dict[str, dict[str, float]], metrics: Metrics) -> No
 def print_baselines(run: Run) -> None:
     """Print the run's baselines, if they were measured: a table, and the best one beside the run in a sentence."""
     if results := run.baselines:
-        table = results.table(run.task.metrics)
-        show(table.columns, table.rows, right=range(1, table.numbers + 1))
-        console.print(results.plain_sentence(run.task.metrics), markup=False, highlight=False, soft_wrap=True)
-        if statistics := results.statistics(run.task.metrics):
-            console.print(f"    {statistics}", markup=False, highlight=False, soft_wrap=True, style="dim")
+        section = results.section(run.task.metrics)
+        show(section.columns, section.rows, right=range(1, section.numbers + 1))
+        console.print(section.sentence, markup=False, highlight=False, soft_wrap=True)
+        if section.statistics:
+            console.print(f"    {section.statistics}", markup=False, highlight=False, soft_wrap=True, style="dim")
 
 
 def print_replicas(runs: Sequence[Run]) -> None:

@@ -13,7 +13,6 @@ from glasshouse.inspection.capture import capture, matching_probes, probes
 from glasshouse.inspection.text_input import TextInput, token_texts
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.head_pruning import head_name
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.results.report import AttentionMap
 from glasshouse.runs.run import Run
 from glasshouse.specs import catalogue
@@ -67,7 +66,7 @@ def attention_map(run: Run, text: str | Sequence[int], attention: str = "", laye
 
 def unsupported_reason(run: Run) -> str:
     """Why the attention of a run has no weights over tokens; empty if it has them."""
-    unsupported: Unsupported = catalogue.find("attention", run.spec.model.attention).unsupported
+    unsupported: dict[str, str] = catalogue.find("attention", run.spec.model.attention).unsupported
     return unsupported.get("rows") or unsupported.get("tokens", "")
 
 

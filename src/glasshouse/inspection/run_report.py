@@ -21,7 +21,6 @@ from glasshouse.records.checkpoint import steps as checkpoint_steps
 from glasshouse.records.status import Status
 from glasshouse.results.report import (
     AttentionMap,
-    BaselineSection,
     Curve,
     ExplainedText,
     FinalEvaluation,
@@ -102,7 +101,7 @@ def collect(run: Run) -> Report:
         ),
         notes=tuple(notes),
         commands=suggestions.commands(run),
-        baselines=_baselines(run),
+        baselines=run.baselines.section(run.task.metrics) if run.baselines else None,
         curves_note=_curves_note(run),
         final=FinalEvaluation(columns, tuple(final)) if final else None,
         **shown,
@@ -238,15 +237,6 @@ def _few_evaluations(run: Run) -> str:
         f"The validation curve has {has}, fewer than {evaluation_interval.FEWEST_EVALUATIONS}: it shows little of how the "
         f"training went.{remedy}"
     )
-
-
-def _baselines(run: Run) -> BaselineSection | None:
-    if not (results := run.baselines):
-        return None
-    metrics = run.task.metrics
-    table = results.table(metrics)
-    sentences = results.plain_sentence(metrics), results.statistics(metrics)
-    return BaselineSection(table.columns, table.rows, table.numbers, *sentences)
 
 
 def _curves(

@@ -78,10 +78,7 @@ class TextModel(Model):
         """The last hidden states (B, T, D), which are the input of the head. Those of padding have no meaning."""
 
     def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The output of the head: logits (B, T, V), or one row per sequence from a head that pools.
-
-        Only the first `lengths` (B) tokens of each row are real; the others are padding. By default all are real.
-        """
+        """The output of the head. Only the first `lengths` (B) tokens of each row are real; by default all are."""
         return self.output(self.features(tokens_BT, lengths=lengths), tokens_BT, lengths)
 
     def output(self, features_BTD: Tensor, tokens_BT: Tensor, lengths: Tensor | None) -> Tensor:

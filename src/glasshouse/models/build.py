@@ -35,18 +35,13 @@ def check(spec: ModelSpec, context: int) -> Model:
     spec_files.check_declared(spec)
     kind = model_class(spec)
     if spec.layers < kind.min_layers:
-        raise SpecError(
-            f"is too few for model.kind={spec.kind!r}; choose {kind.min_layers} or more, or model.kind=encoder, which "
-            "without layers is a bag-of-words model",
-            "model.layers",
-            spec.layers,
-        )
+        reason = f"is too few for model.kind={spec.kind!r}; choose {kind.min_layers} or more, or model.kind=encoder"
+        raise SpecError(reason, "model.layers", spec.layers)
     with without_weights():
         return assemble(one_block(spec), vocabulary=2, context=context)
 
 
 def model_class(spec: ModelSpec) -> type[Model]:
-    """The class of models that a spec names."""
     return catalogue.find("model", spec.kind, "model.kind")
 
 

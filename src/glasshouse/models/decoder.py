@@ -44,10 +44,7 @@ class Decoder(TransformerStack, TextModel):
         mask: Mask | None = None,
         lengths: Tensor | None = None,
     ) -> Tensor:
-        """The last hidden states (B, T, D). They need no `lengths`: padding is behind a text, where no token looks.
-
-        The default mask is causal. With `Causal() | Prefix(lengths)` the decoder is a prefix language model.
-        """
+        """The last hidden states (B, T, D). A causal mask needs no `lengths`: no token looks at padding behind a text."""
         return self.hidden_states(tokens_BT, mask or Causal(), positions, cache)
 
     def flops(self, tokens: int) -> int:

@@ -15,7 +15,7 @@ from glasshouse.models.heads.pooling import pool
 from glasshouse.models.part_factory import PartFactory
 from glasshouse.models.stack import TransformerStack
 from glasshouse.parts.masks import Everything, sequence_mask
-from glasshouse.parts.patch_embedding import Patches
+from glasshouse.parts.patch_embedding import Patches, PictureSettings
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
@@ -27,11 +27,8 @@ class DualEncoder(Model):
     """One stack for tokens, one for the patches of a picture, and a head that compares their pooled features."""
 
     @dataclass(frozen=True)
-    class Settings:
+    class Settings(PictureSettings):
         causal: bool = setting(False, "causal mask: each text token sees only itself and earlier tokens")
-        image_size: int = setting(32, "side length of a picture in pixels", minimum=1, maximum=4096)
-        image_channels: int = setting(3, "colour channels of a picture", minimum=1, maximum=1024)
-        patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1, maximum=4096)
         image_width: int = setting(0, "width of the picture encoder; 0 means width", minimum=0, maximum=100_000)
         image_layers: int = setting(0, "number of blocks of the picture encoder; 0 means layers", minimum=0, maximum=1000)
         image_heads: int = setting(0, "attention heads of the picture encoder; 0 means heads", minimum=0, maximum=10_000)
@@ -62,9 +59,8 @@ class DualEncoder(Model):
     @classmethod
     def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "DualEncoder":
         if spec.head.kind not in ("", cls.default_head):
-            raise SpecError(
-                f"does not fit model.kind='dual-encoder'; choose {cls.default_head!r}", "model.head.kind", spec.head.kind
-            )
+            reason = f"does not fit model.kind='dual-encoder'; choose {cls.default_head!r}"
+            raise SpecError(reason, "model.head.kind", spec.head.kind)
         settings, head = settings_of(cls, spec.own), settings_of(ContrastiveHead, spec.head.own)
         image_spec = replace(
             spec,
@@ -75,14 +71,13 @@ class DualEncoder(Model):
             embedding_norm=spec.embedding_norm or settings.image_norm,
         )
         if image_spec.width % image_spec.heads and not spec.head_width:
-            raise SpecError(
-                f"does not divide model.image_width={image_spec.width}; choose a divisor of the width",
-                "model.image_heads",
-                image_spec.heads,
-            )
+            reason = f"does not divide model.image_width={image_spec.width}; choose a divisor"
+            raise SpecError(reason, "model.image_heads", image_spec.heads)
         patches = Patches(settings.image_size, settings.patch_size, settings.image_channels, image_spec.width)
         text_factory = factory.with_causal(settings.causal)
-        image_factory = PartFactory.from_spec(image_spec, patches.length).with_causal(False).without_tokens()
+        image_factory = PartFactory.from_spec(image_spec, patches.length).with_causal(False)
+        # The deviation of the embeddings of tokens is not that of patches.
+        image_factory = replace(image_factory, sizes=replace(image_factory.sizes, embedding_deviation=0.0))
         embedding = text_factory.embedding(vocabulary, cached=False)
         text, image = text_factory.stack(embedding, spec.layers), image_factory.stack(patches, image_spec.layers)
         contrastive = ContrastiveHead(spec.width, image_spec.width, head.width or spec.width)

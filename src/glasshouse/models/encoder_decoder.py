@@ -88,10 +88,7 @@ class EncoderDecoder(WritingModel):
     def __init__(self, embedding: nn.Embedding, encoder: TransformerStack, decoder: TransformerStack, head: Head) -> None:
         super().__init__()
         if any(block.cross_attention is None for block in decoder.blocks):
-            raise SpecError(
-                "the decoder of an encoder-decoder reads the source by cross-attention; give every Block of it a "
-                "cross_attention and a cross_connection"
-            )
+            raise SpecError("the decoder reads the source; give every Block of it a cross_attention and a cross_connection")
         self.embedding, self.encoder, self.decoder, self.head = embedding, encoder, decoder, head
         self.logits = Probe()
 

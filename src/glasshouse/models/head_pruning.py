@@ -1,7 +1,4 @@
-"""The attention heads of a model by name, and how they are removed: their weights are gone, not masked.
-
-A head is named by its attention and its number, counted from 1: `blocks.0.attention.2`.
-"""
+"""The attention heads of a model by name (`blocks.0.attention.2`, counted from 1), and how their weights are removed."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -42,11 +39,8 @@ def remove_heads(model: nn.Module, heads: Iterable[str]) -> None:
     for head in heads:
         name, _, number = head.rpartition(".")
         if name not in known or not 1 <= (formatting.read_count(number) or 0) <= _attention(model, name).heads:
-            raise SpecError(
-                f"model.pruned_heads has {head!r}, but the model has no such head; a head is named as {known[0]}.1"
-                if known
-                else f"model.pruned_heads has {head!r}, but the model has no attention heads; leave it out"
-            )
+            remedy = f"name heads as {known[0]}.1" if known else "leave it out"
+            raise SpecError(f"model.pruned_heads has {head!r}, which the model does not have; {remedy}")
         by_attention.setdefault(name, set()).add(int(number) - 1)
     for name, removed in by_attention.items():
         attention = _attention(model, name)

@@ -1,8 +1,7 @@
 """A decoder with weights of 8 bits, for faster generation on a CPU. It cannot be trained.
 
 Each output of a matrix has a scale of its own, and so has each row of its input, which is rounded in each call: to 7 bits
-on x86, to 8 on ARM. Torch's kernels for quantised layers multiply. Embeddings, norms, positions and attention stay as they
-are.
+on x86, to 8 on ARM. Embeddings, norms, positions and attention stay as they are.
 
 Axes: N rows, I inputs, O outputs, D width, V vocabulary.
 """

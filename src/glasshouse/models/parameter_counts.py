@@ -1,7 +1,4 @@
-"""Parameter counts by part, and the FLOPs of a training step.
-
-A multiplication and an addition count as two FLOPs. Only matrix products are counted, as in torch's FLOP counter.
-"""
+"""Parameter counts by part, and the FLOPs of a training step: two for each multiplication of its matrix products."""
 
 from torch import nn
 

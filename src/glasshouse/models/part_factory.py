@@ -7,14 +7,12 @@ from torch import nn
 
 from glasshouse.models.heads.base import Head
 from glasshouse.models.stack import TransformerStack
-from glasshouse.parts.attention.cross import CrossAttention
-from glasshouse.parts.block import Block
+from glasshouse.parts.block import Block, CrossAttention
 from glasshouse.parts.capabilities import require
 from glasshouse.parts.connection import Connection
 from glasshouse.parts.patch_embedding import Patches, PictureSettings
 from glasshouse.parts.positions.base import NoPosition
 from glasshouse.parts.sizes import Sizes
-from glasshouse.records import progress_bar
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
@@ -29,7 +27,6 @@ FIELDS = {
     "connection": "connection",
     "feed_forward": "activation",
 }
-MANY_BLOCKS = 100
 
 
 @dataclass(frozen=True)
@@ -62,17 +59,10 @@ class PartFactory:
         """The same factory for a causal stack, or for one that is not causal."""
         return replace(self, sizes=replace(self.sizes, causal=causal))
 
-    def without_tokens(self) -> "PartFactory":
-        """The same factory for a stack that reads no tokens, so that a setting of their embeddings does not apply to it."""
-        return replace(self, sizes=replace(self.sizes, embedding_deviation=0.0))
-
     def build(self, family: str, **parts: Any) -> Any:
         """Build the part of a family, with its settings and the parts that it receives."""
         cls = self.classes[family]
         return self.sizes.build(cls, settings_of(cls, self.spec.own), **parts)
-
-    def norm(self) -> nn.Module:
-        return self.build("norm")
 
     def position(self, at_embedding: bool) -> Any:
         """The positional encoding for the embeddings or for each attention; `NoPosition` if it acts in the other place."""
@@ -90,7 +80,7 @@ class PartFactory:
         return self.build("attention", position=NoPosition() if cross else self.position(at_embedding=False))
 
     def connection(self) -> Connection:
-        return self.build("connection", norm=self.norm())
+        return self.build("connection", norm=self.build("norm"))
 
     def block(self, cross: bool) -> Block:
         """A block; with `cross`, one that attends to the output of an encoder too."""
@@ -98,12 +88,8 @@ class PartFactory:
         if cross:
             require(self.classes["attention"], "cross", f"model.attention={self.spec.attention!r}")
         if cross and self.spec.own.get("value_residual"):
-            raise SpecError(
-                f"needs a model without cross-attention, unlike model.kind={self.spec.kind!r}; choose "
-                "model.value_residual=false",
-                "model.value_residual",
-                True,
-            )
+            reason = f"does not fit model.kind={self.spec.kind!r}, which has cross-attention; choose false"
+            raise SpecError(reason, "model.value_residual", True)
         return Block(
             attention=self.attention(),
             feed_forward=self.build("feed_forward"),
@@ -114,15 +100,7 @@ class PartFactory:
         )
 
     def blocks(self, count: int, cross: bool = False) -> list[Block]:
-        """So many blocks. Hundreds take seconds to build, and a bar shows it."""
-        if count < MANY_BLOCKS:
-            return [self.block(cross) for _ in range(count)]
-        blocks = []
-        with progress_bar.bar(f"building {count} blocks") as show:
-            for number in range(count):
-                blocks.append(self.block(cross))
-                show(number / count)
-        return blocks
+        return [self.block(cross) for _ in range(count)]
 
     def stack(self, embedding: nn.Module | None, layers: int, cross: bool = False) -> TransformerStack:
         return TransformerStack(embedding, self.blocks(layers, cross), **self.stack_options())
@@ -143,9 +121,9 @@ class PartFactory:
     def stack_options(self) -> dict[str, Any]:
         """The arguments of a `TransformerStack` besides its embedding and blocks."""
         return {
-            "final_norm": self.norm() if self.classes["connection"].final_norm else None,
+            "final_norm": self.build("norm") if self.classes["connection"].final_norm else None,
             "position": self.position(at_embedding=True),
-            "embedding_norm": self.norm() if self.spec.embedding_norm else None,
+            "embedding_norm": self.build("norm") if self.spec.embedding_norm else None,
             "dropout": self.spec.dropout,
         }
 
@@ -156,7 +134,6 @@ class PartFactory:
         cls = catalogue.find("head", kind, "model.head.kind")
         if cls.predicts not in predicts:
             fitting = [name for name, head in catalogue.loadable("head").items() if head.predicts in predicts]
-            raise SpecError(
-                f"does not fit model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}", "model.head.kind", kind
-            )
+            reason = f"does not fit model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}"
+            raise SpecError(reason, "model.head.kind", kind)
         return cls(replace(self.sizes, vocabulary=vocabulary, tied=spec.tied), settings_of(cls, spec.head.own))

@@ -29,11 +29,7 @@ class PartSetting:
 
 @dataclass(frozen=True)
 class PartEntry:
-    """One part of a family.
-
-    `word` names the part in the spec field `field`, `name` is its class, `about` its docstring, `source` the first paragraph
-    of its module's docstring, and `unsupported` lists the capabilities that it lacks, with reasons.
-    """
+    """One part: its word in a spec's field, class, docstring, first paragraph of its module's, and missing capabilities."""
 
     word: str
     field: str
@@ -53,9 +49,8 @@ def parts_of(name: str) -> list[PartEntry]:
     """All parts of a family. The family can be named by its name or by its spec field (`activation`)."""
     name = {field.rpartition(".")[2]: family for family, field in FAMILIES.items()}.get(name, name).replace("-", "_")
     if name not in FAMILIES:
-        raise SpecError(
-            f"{name!r} is no family of parts; choose one of: {', '.join(FAMILIES)}{catalogue.did_you_mean(name, FAMILIES)}"
-        )
+        close = catalogue.did_you_mean(name, FAMILIES)
+        raise SpecError(f"{name!r} is no family of parts; choose one of: {', '.join(FAMILIES)}{close}")
     return [_entry(name, word) for word in catalogue.names(name)]
 
 

@@ -59,16 +59,11 @@ class Recurrent(TextModel):
     def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "Recurrent":
         settings = settings_of(cls, spec.own)
         if settings.bidirectional and spec.width % 2:
-            raise SpecError(
-                f"gives half of the width to each direction, but model.width={spec.width} is odd; choose an even width",
-                "model.bidirectional",
-                True,
-            )
+            reason = f"gives half of model.width={spec.width} to each direction; choose an even width"
+            raise SpecError(reason, "model.bidirectional", True)
         if settings.bidirectional and spec.head.kind in ("", "next-token"):
-            raise SpecError(
-                "a model with model.bidirectional=true sees later tokens, so it cannot predict the next token; "
-                "choose model.head.kind=classifier, masked-token or pooled"
-            )
+            reason = "sees later tokens, so it cannot predict the next; choose model.head.kind=classifier or masked-token"
+            raise SpecError(reason, "model.bidirectional", True)
         causal = not settings.bidirectional
         if causal:
             require(factory.classes["attention"], "causal", f"model.attention={spec.attention!r} in a recurrent model")

@@ -44,10 +44,7 @@ class TransformerStack(nn.Module):
         self.embedding = embedding or nn.Identity()
         self.position = position or NoPosition()
         if self.position.mechanism in ("rotation", "bias"):
-            raise SpecError(
-                f"{type(self.position).__name__} acts in each attention and has no effect on the embeddings; "
-                "pass it to the attentions instead"
-            )
+            raise SpecError(f"{type(self.position).__name__} acts in each attention; pass it to the attentions instead")
         self.segments = segments
         self.embedding_norm = embedding_norm or nn.Identity()
         self.dropout = nn.Dropout(dropout)
@@ -73,7 +70,7 @@ class TransformerStack(nn.Module):
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
         x = self.embedding_norm(self.position.embed(x, positions))
         x = self.embedded(self.dropout(x))
-        first_values = FirstValues()
+        first_values: FirstValues = []
         for index, block in enumerate(self.blocks):
             x = block(x, mask, positions, cache.layers[index] if cache else None, memory, first_values)
         return self.final_norm(x)

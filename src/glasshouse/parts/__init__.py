@@ -3,13 +3,12 @@
 from glasshouse.faces import face
 from glasshouse.parts.attention.additive import AdditiveAttention
 from glasshouse.parts.attention.base import Attention
-from glasshouse.parts.attention.cross import CrossAttention
 from glasshouse.parts.attention.dot_product import GroupedQueryAttention, MultiHeadAttention, UnscaledAttention
 from glasshouse.parts.attention.linformer import LinformerAttention
 from glasshouse.parts.attention.local_window import LocalAttention
 from glasshouse.parts.attention.no_attention import NoAttention
 from glasshouse.parts.attention.performer import PerformerAttention
-from glasshouse.parts.block import Block
+from glasshouse.parts.block import Block, CrossAttention
 from glasshouse.parts.cache import Cache, Memory
 from glasshouse.parts.connection import NoResidual, PostNorm, PreNorm
 from glasshouse.parts.embeddings import NgramEmbedding, TokenEmbedding

@@ -1,24 +1,49 @@
-"""A Transformer block: attention, cross-attention in some decoders, and a feed-forward part.
+"""A Transformer block: attention, perhaps cross-attention (Bahdanau et al. 2015), and a feed-forward part, connected."""
 
-Each is joined to the residual stream by a connection.
-"""
-
+import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.attention.base import Attention, FirstValues
-from glasshouse.parts.attention.cross import CrossAttention
 from glasshouse.parts.cache import LayerCache, Memory
+from glasshouse.parts.capabilities import require
 from glasshouse.parts.connection import Connection
 from glasshouse.parts.feed_forward import FeedForward
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.probe import Probe
+from glasshouse.specs.errors import SpecError
+
+
+class CrossAttention(nn.Module):
+    """Any attention whose queries come from one sequence of n tokens, its keys and values from another of m tokens.
+
+    With dot products: concat over heads of softmax(Q_h K_h^T / sqrt(E)) V_h, times W_O. Costs n m h + (n + m) h^2
+    operations. Tokens of different sequences have no distance, so the attention must not have a position part.
+    """
+
+    def __init__(self, attention: Attention) -> None:
+        super().__init__()
+        require(type(attention), "cross", f"CrossAttention of {type(attention).__name__}")
+        if attention.position.mechanism:
+            kind = type(attention.position).__name__
+            raise SpecError(f"{kind} has no meaning between two sequences; build the attention without a position")
+        self.attention = attention
+
+    def forward(self, x: Tensor, memory: Memory, positions: Tensor | None = None, cache: LayerCache | None = None) -> Tensor:
+        if positions is None:
+            positions = torch.arange(x.shape[1], device=x.device)
+        keys, values = self.keys_and_values(memory) if cache is None or cache.source is None else cache.source
+        return self.attention.attend_to(x, keys, values, memory.mask, positions)
+
+    def keys_and_values(self, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Keys and values of the source. They stay the same during generation, so a cache can keep them."""
+        return self.attention.keys_and_values(memory.states)
+
+    def flops(self, queries: int, source: int) -> int:
+        return self.attention.flops(queries, source, causal=False)
 
 
 class Block(nn.Module):
-    """x -> connection(x, attention) -> connection(x, feed-forward).
-
-    In between, x -> connection(x, cross-attention to the memory), if the block has one.
-    """
+    """x -> connection(x, attention) -> connection(x, cross-attention), if there is one -> connection(x, feed-forward)."""
 
     def __init__(
         self,

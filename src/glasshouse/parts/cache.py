@@ -20,10 +20,7 @@ from glasshouse.parts.masks import Mask, sequence_mask
 
 @dataclass(frozen=True)
 class Memory:
-    """The encoder's output, which a decoder attends to: the states (B, S, D) of the sources and their lengths (B).
-
-    Without lengths there is no padding.
-    """
+    """The states (B, S, D) of an encoder, which a decoder attends to, and their lengths (B); None if there is no padding."""
 
     states: Tensor
     lengths: Tensor | None = None
@@ -38,10 +35,7 @@ class Memory:
 
 
 class OneTokenStep:
-    """A step of generation that reads one token of each row. All layers share what it needs: a mask, and rotations.
-
-    seen: the slots (B, 1, 1, S) that each row has, its new one included; None if every row has all.
-    """
+    """What layers share in a step that reads one token a row: the slots `seen` (B, 1, 1, S), None for all, and rotations."""
 
     def __init__(self, seen: Tensor | None) -> None:
         self.seen = seen
@@ -55,11 +49,7 @@ class OneTokenStep:
 
 
 class LayerCache:
-    """The slots of one layer (keys and values).
-
-    source: the keys and values of a source for cross-attention.
-    step: set if one token of each row is read, and the slots end with that of the longest row.
-    """
+    """The slots of one layer, keys and values of a `source`, and the `step` that reads one token a row, up to the last."""
 
     def __init__(
         self,
@@ -114,7 +104,6 @@ class Cache:
 
     @property
     def slots(self) -> int:
-        """The number of slots for tokens."""
         return self.layers[0].keys.shape[2] - self.prefix if self.layers else 0
 
     def reorder_rows(self, index: Tensor, slots: int) -> None:
@@ -133,10 +122,7 @@ class Cache:
         return Cache(layers, None if self.memory is None else self.memory.select_rows(rows), self.prefix)
 
     def view(self, rows: slice, slots: int, step: OneTokenStep | None = None) -> "Cache":
-        """Some rows, with their prefix and the first slots of their tokens, without a copy: writing to it writes here.
-
-        Attention reads all slots that it is given, so it is given none that no row has reached.
-        """
+        """Some rows, with their prefix and their first slots, without a copy: attention reads all slots that it is given."""
         return self.select_rows(rows, self.prefix + slots, step)
 
     def one_token_view(self, last: Sequence[int]) -> "Cache":
@@ -178,5 +164,4 @@ class Cache:
 
 
 def slot_positions(slots: Tensor) -> Tensor:
-    """The positions 0..S-1 of slots (B, H, S, E)."""
     return torch.arange(slots.shape[2], device=slots.device)

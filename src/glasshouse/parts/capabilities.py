@@ -1,7 +1,4 @@
-"""The capabilities of parts. A part lists what it lacks, with reasons. A spec that needs one is refused.
-
-The test battery checks every part for the capabilities that it does not list, and checks that it lacks those that it lists.
-"""
+"""The capabilities of parts. A part lists what it lacks, with reasons; the test battery checks the rest."""
 
 from typing import Any, Final
 
@@ -19,8 +16,6 @@ CAPABILITIES: Final = {
     "batch": "the output for a sequence does not depend on the other sequences of its batch, in training too",
     "blocks": "it can be used in a Transformer block",
 }
-
-Unsupported = dict[str, str]
 
 
 def require(part: Any, capability: str, needed_by: str) -> None:

@@ -11,7 +11,6 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs.spec_fields import setting
 
 # A large prime, so that the hash depends on the order of the tokens.
@@ -22,11 +21,9 @@ MODULUS = 2**42 - 11
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
-    """The settings of every embedding.
+    """The default suits a model with norms and a tied head, whose logits grow with the embeddings.
 
-    The default suits a model with norms, which make small embeddings as large as large ones, and a tied head, whose logits
-    grow with the embeddings. Without norms the attention scores of small embeddings are all near zero, and training is slow:
-    there, 1 is usual, as in torch.
+    Without norms the attention scores of small embeddings are all near zero, and training is slow: there, 1 is usual.
     """
 
     embedding_deviation: float = setting(
@@ -69,7 +66,7 @@ class NgramEmbedding(nn.Embedding):
         max_ngram: int = setting(2, "maximum n-gram length; 1 turns n-grams off", minimum=1, maximum=64)
         ngram_buckets: int = setting(16384, "number of hash buckets that n-grams share", minimum=1, maximum=100_000_000)
 
-    unsupported: ClassVar[Unsupported] = {
+    unsupported: ClassVar[dict[str, str]] = {
         "cache": "an n-gram embedding needs the earlier tokens, which a cache does not keep; "
         "choose model.embedding=token, or model.kind=encoder"
     }

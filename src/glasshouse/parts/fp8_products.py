@@ -1,12 +1,10 @@
 """Matrix products of 8-bit numbers, for training on NVIDIA GPUs that have them (Ada, Hopper and later).
 
-The format is e4m3: 4 bits of exponent and 3 of mantissa, so a number is rounded by up to 6 % and lies between 2^-9 and 448.
-Every row of a factor is divided by a scale of its own, so that its largest number becomes 448 (Micikevicius et al., FP8
-Formats for Deep Learning, 2022; a scale for each row as in torchao). Sums of products are float32, results bfloat16.
+The format is e4m3: 4 bits of exponent and 3 of mantissa. Every row of a factor is divided by a scale of its own, so that its
+largest number becomes 448 (Micikevicius et al., FP8 Formats for Deep Learning, 2022). Sums are float32, results bfloat16.
 
-A linear layer has three products. Those of the output and of the gradient of its input sum over features, so rows can have
-scales. That of the gradient of its weights sums over tokens, needs both factors transposed, and stays in bfloat16: the
-copies would take as long as they save.
+The gradient of a linear layer's weights sums over tokens and needs both factors transposed. It stays in bfloat16: the copies
+would take as long as they save.
 
 Axes: N rows, I inputs, O outputs.
 """
@@ -50,7 +48,6 @@ def product(x_NI: Tensor, x_scale: Tensor, weight_OI: Tensor, weight_scale: Tens
 
 
 def available(device: torch.device) -> bool:
-    """Whether a device has such products."""
     return device.type == "cuda" and torch.cuda.get_device_capability(device) >= FIRST_CAPABILITY
 
 

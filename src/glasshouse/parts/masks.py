@@ -68,14 +68,11 @@ class Padding(Mask):
         self.lengths = torch.as_tensor(lengths_B)
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        return keys[..., None, :] < _align(self.lengths, keys)
+        return keys[..., None, :] < self.lengths.view(-1, *[1] * max(keys.dim(), 2))
 
 
 class Prefix(Padding):
-    """The same rule, of which more may be allowed: behind the prefix there are tokens.
-
-    `Causal() | Prefix(lengths)` is the mask of a prefix language model: bidirectional over the prefix, causal after it.
-    """
+    """The same rule, for a prefix language model: `Causal() | Prefix(lengths)` is bidirectional over the prefix."""
 
 
 class SameText(Mask):
@@ -124,8 +121,3 @@ def sequence_mask(lengths_B: Tensor | None, causal: bool = False) -> Mask:
     if causal:
         return Causal()
     return Everything() if lengths_B is None else Padding(lengths_B)
-
-
-def _align(lengths_B: Tensor, keys: Tensor) -> Tensor:
-    """Lengths in a shape that broadcasts with the mask (..., Q, K) of these keys."""
-    return lengths_B.view(-1, *([1] * max(keys.dim(), 2)))

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 
 from glasshouse import cpu_kernels
 from glasshouse.parts import normalisation_kernel
-from glasshouse.parts.capabilities import Unsupported
 
 EPSILON = 1e-5
 
@@ -45,7 +44,7 @@ class BatchNorm(nn.Module):
     no other token.
     """
 
-    unsupported: ClassVar[Unsupported] = {"batch": "in training it normalises by the mean and variance of the batch"}
+    unsupported: ClassVar[dict[str, str]] = {"batch": "in training it normalises by the mean and variance of the batch"}
 
     def __init__(self, width: int, epsilon: float = EPSILON) -> None:
         super().__init__()

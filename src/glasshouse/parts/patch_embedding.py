@@ -30,9 +30,7 @@ class Patches(nn.Module):
     def __init__(self, size: int, patch: int, channels: int, width: int, scale: float = 1.0) -> None:
         super().__init__()
         if size % patch:
-            raise SpecError(
-                f"does not divide model.image_size={size}; choose a divisor of the image size", "model.patch_size", patch
-            )
+            raise SpecError(f"does not divide model.image_size={size}; choose a divisor", "model.patch_size", patch)
         self.scale = scale
         self.size, self.count = size, (size // patch) ** 2
         self.projection = nn.Conv2d(channels, width, patch, stride=patch, bias=False)
@@ -46,11 +44,9 @@ class Patches(nn.Module):
 
     @property
     def length(self) -> int:
-        """The number of vectors of a picture."""
         return self.count + 1
 
     def random_pictures(self, batch: int, generator: torch.Generator | None = None) -> Tensor:
-        """Random pictures of the right size."""
         return torch.randn(batch, self.projection.in_channels, self.size, self.size, generator=generator)
 
     def flops(self) -> int:

@@ -57,10 +57,7 @@ class Cell(nn.Module, ABC):
         return torch.stack(first, 1), torch.stack(second, 1)
 
     def outputs(self, x_BTD: Tensor) -> Tensor:
-        """The states (B, T, state) from a zero state, by the fused kernel if torch has one for this cell.
-
-        The kernels return the second state after the last token only, so they cannot fill a cache.
-        """
+        """The states (B, T, state) from a zero state, by torch's fused kernel if there is one, which cannot fill a cache."""
         # Not every CPU has bfloat16 kernels for recurrent cells.
         cpu_autocast = x_BTD.device.type == "cpu" and torch.is_autocast_enabled("cpu")
         if self.kernel is None or self.plain or cpu_autocast:

@@ -8,12 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sizes:
-    """What every part and every head is built with. A part is given what its constructor names.
-
-    `context` is the longest sequence in training. `causal` means that a token sees only itself and earlier tokens.
-    `embedding_deviation` is the standard deviation of initial embeddings; 0 means the rule for all matrices.
-    `vocabulary` and `tied` are for heads: a tied one has the weights of the token embedding.
-    """
+    """What parts and heads are built with. A part is given what its constructor names. `tied`: a head uses the embedding."""
 
     width: int
     heads: int = 1

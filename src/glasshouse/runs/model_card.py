@@ -96,7 +96,7 @@ def _figures(run: Run) -> list[str]:
     if intervals:
         lines += ["", "95 % intervals over the items of a split, for this one model:", "", *intervals]
     if results := run.baselines:
-        table = results.table(run.task.metrics)
+        table = results.section(run.task.metrics)
         lines += ["", "Beside simple baselines on the same split:", "", *_table(table.columns, table.rows)]
     return lines
 

@@ -10,7 +10,7 @@ The methods of a task are called in this order:
 4. In every step: `batch` on the CPU, then `loss_sum` on the device, divided by `prediction_count`.
 5. `evaluate`, during training and at the end: `score` gives the scores of a split, and every metric is a function of them.
 
-`largest_batch`, `output_size`, `batch_tokens` and `evaluation_tokens` predict memory, FLOPs and time.
+`largest_batch`, `batch_tokens` and `evaluation_tokens` predict memory, FLOPs and time.
 """
 
 from abc import ABC, abstractmethod
@@ -56,7 +56,7 @@ def progress_of_part(progress: Progress, part: int, parts: int) -> Progress:
 class QualityCurves:
     """The second chart of a report: its title, and a column of the metric log for each named curve.
 
-    With `exponential`, the columns are losses and the chart shows their exponential (the perplexity).
+    `exponential`: the chart shows the exponential of losses, the perplexity.
     """
 
     title: str
@@ -75,11 +75,7 @@ class LabelSmoothing:
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is to be scored: a model on a split. Without `final`, a cheaper estimate is allowed.
-
-    `forward` calls the model, perhaps in a faster way: training replays recorded CUDA graphs. Tasks of whole texts score
-    `examples` alone, if they are given.
-    """
+    """What is to be scored: a model on these examples of a split. Without `final`, a cheaper estimate is allowed."""
 
     model: Model
     shard: Shard
@@ -87,16 +83,11 @@ class Scoring:
     final: bool
     progress: Progress
     forward: Forward
-    examples: np.ndarray | None = None
+    examples: np.ndarray
 
     @property
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
-
-    @property
-    def chosen(self) -> np.ndarray:
-        """The examples to score."""
-        return np.arange(self.shard.documents) if self.examples is None else self.examples
 
     def batches(self, order: np.ndarray, progress: Progress | None = None) -> Iterator[np.ndarray]:
         """The examples of each batch of an evaluation, in this order."""
@@ -125,11 +116,7 @@ class Task(ABC):
     recorded: ClassVar[tuple[str, ...]] = ()
     # The metric that decides which checkpoint is the best.
     criterion: str = "loss"
-    # The report's chart of quality over training, and additional sections of the report (`inspection/run_report.py` lists
-    # them).
-    quality: QualityCurves = QualityCurves(
-        PERPLEXITY.title, {"training": "loss", "validation": "validation.loss"}, exponential=True
-    )
+    # Additional sections of the report (`inspection/run_report.py` lists them).
     report_sections: ClassVar[tuple[str, ...]] = ()
     # What a model that can do this task reads, its heads, and what they give, with a remedy for a model that does not.
     reads: ClassVar[str] = "text"
@@ -216,10 +203,7 @@ class Task(ABC):
         example."""
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
-        """The number of predictions in each of several batches, stacked along a new first axis.
-
-        It is the number of targets that are not IGNORED, or without targets the number of examples.
-        """
+        """The number of targets that are not IGNORED, or else of examples, in each of several batches, which are stacked."""
         if "targets" in batches:
             return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
         first = next(iter(batches.values()))
@@ -247,7 +231,8 @@ class Task(ABC):
         forward: Forward | None = None,
         examples: np.ndarray | None = None,
     ) -> Any:
-        """The scores of a model on a split; the arguments are those of a `Scoring`."""
+        """The scores of a model on a split, or on some of its examples; the arguments are those of a `Scoring`."""
+        examples = np.arange(shard.documents) if examples is None else examples
         with evaluation_mode(model):
             return self.score(Scoring(model, shard, settings, final, progress, forward or model, examples))
 
@@ -269,6 +254,13 @@ class Task(ABC):
         return Evaluation(metrics, {**self.metrics.measure_items(scores), **recorded})
 
     @property
+    def quality(self) -> QualityCurves:
+        """The report's chart of quality over training: the criterion, or the perplexity if that is the loss."""
+        if self.criterion == "loss":
+            return QualityCurves(PERPLEXITY.title, {"training": "loss", "validation": "validation.loss"}, exponential=True)
+        return QualityCurves(self.metrics[self.criterion].title, {"validation": f"validation.{self.criterion}"})
+
+    @property
     def item_metrics(self) -> tuple[str, ...]:
         """The metrics that are means over items."""
         return tuple(name for name, metric in self.metrics.items() if metric.items)
@@ -283,7 +275,6 @@ class Task(ABC):
         return logits.softmax(-1)
 
     def item_count(self, shard: Shard) -> int:
-        """The number of items of a split."""
         return shard.documents
 
     def batch_tokens(self, batch: int) -> int:
@@ -295,21 +286,13 @@ class Task(ABC):
         tokens = torch.zeros(rows, self.context, dtype=torch.int64)
         return {"inputs": tokens, "targets": tokens}
 
-    def output_size(self, rows: int, vocabulary: int) -> int:
-        """The number of elements in the model's output for the largest batch."""
-        return rows * self.context * vocabulary
-
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         """The number of tokens read by `rounds` evaluations during training and by the final evaluations."""
         validation, test = (self.batch_tokens(splits[split].documents) for split in ("validation", "test"))
         return (rounds + 1) * validation + test
 
     def example_command(self, run: str, text: str, second: str = "") -> str:
-        """A command that uses a run of this task, suggested after training; empty if there is none.
-
-        `text` is quoted for the shell: an example if the task `needs_text`, else a prompt or nothing. So is the second text
-        of a pair.
-        """
+        """A command that uses a run of this task, suggested after training; empty if there is none. The texts are quoted."""
         return self.use and f"glasshouse {self.use.format(run=run, text=text)}"
 
 

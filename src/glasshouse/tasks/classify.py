@@ -15,14 +15,14 @@ from glasshouse.metrics.classification import ACCURACY, EXAMPLES, MACRO_F1, MAJO
 from glasshouse.metrics.metric import MEAN_LOSS, Metrics
 from glasshouse.models.base import Model
 from glasshouse.models.heads.classifier import ClassifierHead
-from glasshouse.specs.declared import read_settings
+from glasshouse.specs.declared import read_settings, settings_of
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import Spec
+from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
-from glasshouse.tasks.padding import GroupByLength
-from glasshouse.tasks.text_inputs import TextInputs
-from glasshouse.tasks.whole_text_task import ClassifierTask, Prediction
+from glasshouse.tasks.base import Batch, Forward, Scoring
+from glasshouse.tasks.classifier_task import ClassifierTask
+from glasshouse.tasks.text_inputs import GroupByLength, TextInputs
+from glasshouse.tasks.whole_text_task import Prediction
 
 BALANCED = "balanced"
 # Batch size for counting tokens.
@@ -60,10 +60,8 @@ def parse_class_weights(entries: Sequence[str]) -> dict[str, float]:
 def class_weights(entries: Sequence[str], labels: Sequence[str], counts: np.ndarray) -> np.ndarray:
     """The weight of each class; `counts` holds the number of its training examples.
 
-    The weights are scaled so that their mean over the training examples is one. The loss is then still a sum divided by the
-    number of examples, micro-batches add up exactly, and the same learning rate suits training with and without weights.
-    With balanced weights, every class that occurs has the same total weight: examples / (classes * count) per example.
-    Otherwise a class has the weight in `entries`, or 1.
+    Their mean over the training examples is one, so that one learning rate suits training with and without weights. With
+    balanced weights, every class that occurs has the same total weight. Otherwise a class has its weight in `entries`, or 1.
     """
     named = parse_class_weights(entries)
     if unknown := [name for name in named if name not in labels]:
@@ -92,15 +90,11 @@ class ClassScores(PredictedClasses):
 
 
 class Classify(ClassifierTask):
-    """Cross-entropy of each text's class. The best checkpoint has the highest accuracy.
-
-    Class weights apply to the training loss and to no metric.
-    """
+    """Cross-entropy of each text's class. Class weights apply to the training loss and to no metric."""
 
     metrics = Metrics([ACCURACY, MAJORITY, MACRO_F1, MEAN_LOSS, EXAMPLES, RECALL], headline=("accuracy",))
     recorded = (TRUTH, PREDICTION, PROBABILITY)
     criterion = "accuracy"
-    quality = QualityCurves(ACCURACY.title, {"validation": "validation.accuracy"})
     report_sections = ("confusion", "words")
     needs = "a class; choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier"
     columns = ("label",)
@@ -123,14 +117,15 @@ class Classify(ClassifierTask):
         settings = read_settings(Classify.Settings, spec.training.own)
         return cls(TextInputs.from_spec(spec), settings.class_weights, settings.group_by_length)
 
-    def read_training_data(self, head: ClassifierHead.Settings, prepared: PreparedData) -> None:
-        train = prepared.splits["train"]
-        if head.naive_bayes:
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+        model, train = super().complete_model(model, prepared), prepared.splits["train"]
+        if settings_of(ClassifierHead, model.head.own).naive_bayes:
             self.counts = self._count_tokens(train, prepared.tokenizer.vocabulary)
         if self.weight_entries:
             examples_per_class = np.bincount(train.labels, minlength=len(self.labels))
             weights = class_weights(self.weight_entries, self.labels, examples_per_class)
             self.weights = torch.from_numpy(weights).float()
+        return model
 
     def initialise(self, model: Model) -> None:
         super().initialise(model)

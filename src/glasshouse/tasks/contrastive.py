@@ -26,10 +26,7 @@ BLOCK = 1024
 
 @dataclass(frozen=True)
 class PairScores:
-    """The loss of each pair, and the vectors (N, D) of both members, by which each finds the other.
-
-    `ids` are those of `retrieval_ranks`.
-    """
+    """The loss of each pair, the vectors (N, D) by which its members are found, and the `ids` of `retrieval_ranks`."""
 
     loss: np.ndarray
     first: Tensor
@@ -38,12 +35,10 @@ class PairScores:
 
     @cached_property
     def ranks(self) -> Tensor:
-        """Of each first member in the search for its second."""
         return retrieval_ranks(self.first, self.second, *self.ids)
 
     @cached_property
     def ranks_back(self) -> Tensor:
-        """Of each second member in the search for its first."""
         return retrieval_ranks(self.second, self.first, *self.ids)
 
 
@@ -67,12 +62,8 @@ class PairTask(Task):
     def check_spec(cls, spec: Spec) -> None:
         for field in ("gradient_accumulation", "processes"):
             if (parts := getattr(spec.training, field)) > 1:
-                raise SpecError(
-                    f"is impossible with task={spec.task!r}: every member of a pair is scored against every other of its "
-                    "batch, so the losses of its parts do not add up to that of the batch; choose 1",
-                    f"training.{field}",
-                    parts,
-                )
+                reason = f"is impossible with task={spec.task!r}, which scores every pair of a batch against the others"
+                raise SpecError(f"{reason}; choose 1", f"training.{field}", parts)
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.inputs.set_tokenizer(tokenizer)
@@ -85,9 +76,6 @@ class PairTask(Task):
 
     def truncated(self, shard: Shard) -> int:
         return self.inputs.truncated(shard)
-
-    def output_size(self, rows: int, vocabulary: int) -> int:
-        return rows * rows
 
     @abstractmethod
     def ids(self, shard: Shard) -> tuple[Tensor, ...]:

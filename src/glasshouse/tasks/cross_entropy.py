@@ -1,9 +1,7 @@
 """Cross-entropy for training: its sum over many predictions, and a gradient that needs few passes over the logits.
 
-The logits are by far the largest tensor of a small language model. They are saved in the model's own number format, and the
-backward pass computes the probabilities again, so that neither log-probabilities nor a float32 copy is stored in between.
-Replicas add a first axis; the `vmap` rules here need fewer passes than torch's. On CUDA, `cross_entropy_kernels` needs
-fewer still; on a CPU, those of `cpu_kernels` keep the exponentials instead of the logits.
+The logits are saved in the model's own number format, and the backward pass computes the probabilities again. Replicas add a
+first axis; the `vmap` rules here need fewer passes than torch's. `cross_entropy_kernels` and `cpu_kernels` need fewer.
 
 Axes: N predictions, V vocabulary; replicas may precede them.
 """

@@ -1,10 +1,7 @@
 """Triton kernels for stored logits on CUDA. A row is one prediction: V contiguous logits, processed by one program.
 
-Those of `cross_entropy` read the logits once for the loss and once for the gradient. Triton comes with torch for CUDA.
-Without Triton, `cross_entropy` uses plain operations, which read and write the logits about twice as often.
-
-That of `linear_cross_entropy` computes the loss and the gradient at once, in place of the logits or in 8 bits. It reads the
-logits once from memory; the second reading of a row is from the cache. Another one transposes matrices of 8-bit numbers.
+Those of `cross_entropy` read the logits once for the loss and once for the gradient, half as often as plain operations. That
+of `linear_cross_entropy` computes both at once, in place of the logits or in 8 bits.
 """
 
 from functools import cache

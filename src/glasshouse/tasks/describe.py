@@ -1,7 +1,4 @@
-"""Description: from a picture to its caption.
-
-The model reads a picture and `[END] caption`, and predicts `caption [END]`.
-"""
+"""Description: from a picture and `[END] caption`, the model predicts `caption [END]`."""
 
 from typing import Any
 
@@ -16,9 +13,9 @@ from glasshouse.models.base import Model
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import read_settings, settings_of
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
-from glasshouse.tasks import padding
 from glasshouse.tasks.base import Batch, Forward, LabelSmoothing
 from glasshouse.tasks.match import check_size, normalise_pictures
+from glasshouse.tasks.text_inputs import joined, lengths_of, repeated, texts_of
 from glasshouse.tasks.written_text import WrittenTextTask
 
 
@@ -54,14 +51,14 @@ class Describe(WrittenTextTask):
     def truncated(self, shard: Shard) -> int:
         if not shard.documents:
             return 0
-        return int((padding.lengths_of(shard, np.arange(shard.documents)) > self.max_length).sum())
+        return int((lengths_of(shard, np.arange(shard.documents)) > self.max_length).sum())
 
     def example_lengths(self, shard: Shard) -> np.ndarray:
         return np.diff(shard.starts)
 
     def text_batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool = False) -> Batch:
-        captions = padding.texts_of(shard, examples, self.max_length)
-        inputs = padding.joined(padding.repeated([self.end], len(examples)), captions)
+        captions = texts_of(shard, examples, self.max_length)
+        inputs = joined(repeated([self.end], len(examples)), captions)
         return {
             "pictures": normalise_pictures(shard.pictures[examples]),
             "inputs": torch.from_numpy(inputs.tokens_NL),
@@ -79,14 +76,12 @@ class Describe(WrittenTextTask):
 
     @torch.inference_mode()
     def describe_pictures(self, model: Model, pictures_BSSC: np.ndarray, settings: EvaluationSpec) -> list[str]:
-        """The best caption of each picture of a batch, by beam search."""
         return [self.best_text(found) for found in self.search(model, pictures_BSSC, self.beam_options(settings))]
 
     def search_batch(self, model: Model, shard: Shard, examples: np.ndarray, options: BeamOptions) -> list[list[Hypothesis]]:
         return self.search(model, shard.pictures[examples], options)
 
     def search(self, model: Any, pictures_BSSC: np.ndarray, options: BeamOptions) -> list[list[Hypothesis]]:
-        """The best captions of each picture, best first."""
         conditioned = model.condition_on(normalise_pictures(pictures_BSSC).to(next(model.parameters()).device))
         prompts = [[self.end] for _ in range(len(pictures_BSSC))]
         return search(conditioned, prompts, options, (self.end,), self.context, self.tokenizer.vocabulary)

@@ -19,10 +19,10 @@ from glasshouse.models.heads.pooling import PooledHead
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.spec import Spec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.tasks import contrastive, padding
+from glasshouse.tasks import contrastive
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring, progress_of_part
 from glasshouse.tasks.contrastive import PairTask, hits
-from glasshouse.tasks.padding import GroupByLength
+from glasshouse.tasks.text_inputs import GroupByLength, lengths_of
 
 MRR = Metric("mrr", "mean reciprocal rank", "{:.4f}", "higher", most=1.0)
 # The two texts of a pair, as names of tensors in a batch.
@@ -30,11 +30,7 @@ SIDES = ("source", "target")
 
 
 class Embed(PairTask):
-    """Cross-entropy of choosing the target of a source among the targets of the batch, and the source of a target.
-
-    The metrics are of the search for each source's target among all targets of a split. The best checkpoint has the highest
-    mean reciprocal rank.
-    """
+    """Cross-entropy of choosing the target of a source among the targets of the batch, and the source of a target."""
 
     metrics = Metrics(
         [
@@ -78,7 +74,6 @@ class Embed(PairTask):
         return int((_lengths(shard) > self.inputs.max_length).any(0).sum())
 
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
-        """The number of tokens of both texts together."""
         return _lengths(shard).clip(max=self.inputs.max_length).sum(0) if self.group_by_length else None
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
@@ -118,7 +113,7 @@ class Embed(PairTask):
 
     def _vectors(self, scoring: Scoring, side: Shard, half: int) -> Tensor:
         """The vectors of one text of every pair. Texts of similar length are encoded together."""
-        order = padding.lengths_of(side, np.arange(side.documents)).argsort(kind="stable")
+        order = lengths_of(side, np.arange(side.documents)).argsort(kind="stable")
         vectors = []
         for index in scoring.batches(order, progress_of_part(scoring.progress, half, 2)):
             texts = scoring.on_device(self.inputs.batch(side, index))
@@ -127,10 +122,9 @@ class Embed(PairTask):
 
 
 def _sides(shard: Shard) -> tuple[Shard, Shard]:
-    """The sources and the targets of a split."""
     return shard, shard.target
 
 
 def _lengths(shard: Shard) -> np.ndarray:
     """The lengths of both texts of every pair (2, N)."""
-    return np.array([padding.lengths_of(side, np.arange(shard.documents)) for side in _sides(shard)])
+    return np.array([lengths_of(side, np.arange(shard.documents)) for side in _sides(shard)])

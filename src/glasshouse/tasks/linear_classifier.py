@@ -1,10 +1,9 @@
 """A linear classifier over sparse features: logistic regression plus naive Bayes. Knows no model and no text.
 
-They make different errors, and naive Bayes makes fewer where there are few texts (Ng and Jordan, On Discriminative vs.
-Generative Classifiers, 2001). The first half of the features are weights, for the regression and one naive Bayes; the
-second half are counts, for another. The sum of their logits, each times a factor, is again linear. The factors minimise
-the loss on training texts whose logits come from models that were fitted without them (stacking). A small penalty bounds
-them where the n-grams tell all classes apart.
+They make different errors (Ng and Jordan, On Discriminative vs. Generative Classifiers, 2001). The first half of the
+features are weights, for the regression and one naive Bayes; the second half are counts, for another. The sum of their
+logits, each times a factor, is again linear. The factors minimise the loss, plus a small penalty, on training texts whose
+logits come from models that were fitted without them (stacking).
 
 Axes: N texts, K features, C classes.
 """
@@ -53,7 +52,6 @@ class LabelledRows:
         )
 
     def columns(self, begin: int, end: int) -> "LabelledRows":
-        """The same texts with some of their features."""
         return replace(self, features=self.features[:, begin:end])
 
     def loss(self, logits_NC: np.ndarray) -> tuple[float, np.ndarray]:
@@ -91,10 +89,7 @@ class LinearModel:
 def fit(
     train: LabelledRows, validation: LabelledRows, progress: Callable[[float], None] = lambda share: None
 ) -> tuple[LinearModel, np.ndarray]:
-    """The model, and for each training text the logits (N, C) of a model that did not see it.
-
-    The penalty has the lowest loss on the validation texts.
-    """
+    """The model, and for each training text the logits (N, C) of one that did not see it. Validation chooses the penalty."""
     used = np.unique(train.features.indices)
     rows, held_out = (replace(given, features=given.features[:, used]) for given in (train, validation))
     weights = int((used < train.features.shape[1] // 2).sum())
@@ -117,10 +112,7 @@ def fit(
 
 
 def _models(rows: LabelledRows, weights: int, inverse_penalty: float) -> list[LinearModel]:
-    """The models to be stacked, of all features, of which the first `weights` are weights and the others counts.
-
-    Without an inverse penalty there is no regression.
-    """
+    """The models to be stacked, of all features: first `weights`, then counts. An inverse penalty of 0: no regression."""
     features = rows.features.shape[1]
     of_weights, of_counts = rows.columns(0, weights), rows.columns(weights, features)
     first, last = np.arange(weights), np.arange(weights, features)

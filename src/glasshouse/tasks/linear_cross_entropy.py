@@ -1,16 +1,11 @@
 """Linear cross-entropy: the projection onto the vocabulary and its cross-entropy in one operation, on CUDA in bfloat16.
 
-The logits are by far the largest tensor of a small language model, and memory traffic for them takes longer than the matrix
-products. There are two ways to save it:
+Memory traffic for the logits takes longer than the matrix products. There are two ways to save it:
 
 - Many predictions of a narrow model: `linear_cross_entropy_kernels` computes tiles of logits where they are used, three
   times in all, and stores none.
-- Otherwise the logits are stored, and `cross_entropy_kernels` replaces them by their gradient p - y in one pass. The
-  gradient of the loss itself is a factor of the products of p - y with features and matrix, which are smaller.
-
-With `head.fp8` the factors of all three products with stored logits have 8 bits, and the gradients are computed at once.
-
-In float32 products are slower, and `cross_entropy` has plain logits.
+- Otherwise the logits are stored, and `cross_entropy_kernels` replaces them by their gradient p - y in one pass. With
+  `head.fp8` the factors of all three products have 8 bits, and the gradients are computed at once.
 
 Axes: N predictions, D width, V vocabulary; replicas may precede them.
 """
@@ -53,7 +48,6 @@ def supports(model: Forward, precision: str, device: torch.device) -> bool:
 
 
 def stores_logits(width: int, predictions: int) -> bool:
-    """Whether the logits of so many predictions are stored."""
     return width > MAX_TILE_WIDTH or predictions < LEAST_TILE_ROWS
 
 
@@ -73,10 +67,7 @@ def _kernels_work(width: int) -> bool:
 
 
 def usable(model: Forward) -> bool:
-    """Whether the loss can be computed this way in the current context, which must want gradients.
-
-    torch.compile cannot look into the kernels; of a model that is compiled as a whole they compute nothing.
-    """
+    """Whether the loss can be computed this way here: with gradients, not under torch.compile, which skips the kernels."""
     if torch.compiler.is_compiling() or not (torch.is_autocast_enabled("cuda") and torch.is_grad_enabled()):
         return False
     weight = getattr(getattr(model, "embedding", None), "weight", None)

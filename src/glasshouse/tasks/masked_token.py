@@ -82,16 +82,12 @@ class MaskedToken(WindowTask):
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.mask is None:
-            raise DataError(
-                "this tokenizer has no mask token; train a tokenizer for this task (leave out data.tokenizer_file), or use "
-                "a file with <|mask|> among its special tokens"
-            )
+            raise DataError("this tokenizer has no <|mask|>; leave out data.tokenizer_file, or use a file with it")
         self.mask, self.vocabulary = tokenizer.mask, tokenizer.vocabulary
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        return self._mask_tokens(
-            text_windows.read(shard, self.context, 0, seed, epochs, examples), shard.separators, seed, epochs, examples
-        )
+        tokens = text_windows.read(shard, self.context, 0, seed, epochs, examples)
+        return self._mask_tokens(tokens, shard.separators, seed, epochs, examples)
 
     def _mask_tokens(
         self, tokens: np.ndarray, separators: frozenset[int], seed: Seed, epochs: np.ndarray, examples: np.ndarray

@@ -34,10 +34,7 @@ def symmetric_loss(scores_NN: Tensor, captions: Tensor) -> Tensor:
 
 
 class Match(PairTask):
-    """Symmetric cross-entropy of choosing the picture for a text and the text for a picture.
-
-    The best checkpoint has the highest recall@1, averaged over both directions.
-    """
+    """Symmetric cross-entropy of choosing the picture for a text and the text for a picture."""
 
     metrics = Metrics(
         [
@@ -55,8 +52,7 @@ class Match(PairTask):
     )
     criterion = "recall_1"
     quality = QualityCurves(
-        "recall@1",
-        {"text to image": "validation.retrieval_1", "image to text": "validation.picture_to_text_1"},
+        "recall@1", {"text to image": "validation.retrieval_1", "image to text": "validation.picture_to_text_1"}
     )
     columns = ("picture",)
     use = "prompt {run}"
@@ -116,10 +112,9 @@ def check_size(model: ModelSpec, size: int) -> None:
     settings = settings_of(catalogue.find("model", model.kind), model.own)
     if size != settings.image_size:
         raise SpecError(
-            f"the pictures have {size} pixels per side, but model.image_size={settings.image_size}; "
-            f"choose model.image_size={size} or data.picture_size={settings.image_size}"
+            f"is not the {size} pixels of a picture's side; choose it, or data.picture_size={settings.image_size}",
+            "model.image_size",
+            settings.image_size,
         )
     if settings.image_channels != 3:
-        raise SpecError(
-            f"model.image_channels={settings.image_channels}, but pictures have 3 channels (red, green, blue); choose 3"
-        )
+        raise SpecError("is not the 3 channels of a picture; choose 3", "model.image_channels", settings.image_channels)

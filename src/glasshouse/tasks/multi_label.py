@@ -17,10 +17,11 @@ from glasshouse.metrics.label_counts import LabelCounts
 from glasshouse.metrics.metric import EXACT, EXAMPLES, F1, MACRO_F1, MEAN_LOSS, MICRO_F1, Metrics
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
-from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
+from glasshouse.tasks.base import Batch, Forward, Scoring
+from glasshouse.tasks.classifier_task import ClassifierTask
 from glasshouse.tasks.classify import sorted_probabilities
 from glasshouse.tasks.text_inputs import TextInputs
-from glasshouse.tasks.whole_text_task import ClassifierTask, Prediction
+from glasshouse.tasks.whole_text_task import Prediction
 
 # A class is predicted if its probability is above this.
 THRESHOLD = 0.5
@@ -55,7 +56,6 @@ class MultiLabel(ClassifierTask):
         headline=("micro_f1", "exact"),
     )
     criterion = "micro_f1"
-    quality = QualityCurves(MICRO_F1.title, {"validation": "validation.micro_f1"})
     report_sections = ("labels", "words")
     exclusive = False
     needs = "classes; choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier"
@@ -68,11 +68,7 @@ class MultiLabel(ClassifierTask):
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         if weight := model.head.own.get("naive_bayes", 0):
-            raise SpecError(
-                "needs one class for each text, but with task='multi-label' a text may have several; remove it",
-                "model.head.naive_bayes",
-                weight,
-            )
+            raise SpecError("needs one class for each text; remove it", "model.head.naive_bayes", weight)
         return super().draft_model(model)
 
     def label_tensors(self, shard: Shard, examples: np.ndarray) -> Batch:
@@ -100,7 +96,7 @@ class MultiLabel(ClassifierTask):
         return {**self.inputs.largest_batch(rows), "labels": torch.zeros(rows, len(self.labels))}
 
     def score(self, scoring: Scoring) -> LabelSetScores:
-        return LabelSetScores(self.labels, **self.score_texts(scoring, scoring.chosen))
+        return LabelSetScores(self.labels, **self.score_texts(scoring, scoring.examples))
 
     def score_batch(self, shard: Shard, examples: np.ndarray, output: Tensor) -> dict[str, np.ndarray]:
         truth_NC = self.truth(shard, examples)

@@ -20,19 +20,8 @@ from torch import Tensor
 from glasshouse.data.batch_stages import LARGEST_DIVISOR
 from glasshouse.data.batches import Seed
 from glasshouse.data.shards import Shard
-from glasshouse.metrics.metric import (
-    BITS_PER_BYTE,
-    BYTES,
-    LOSS,
-    PERPLEXITY,
-    TOKENS,
-    UNKNOWN,
-    WORD_PERPLEXITY,
-    Metrics,
-    bits_per_byte,
-    per_token,
-    perplexity,
-)
+from glasshouse.metrics import metric
+from glasshouse.metrics.metric import Metrics
 from glasshouse.models.base import Model, TextModel
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.declared import read_settings
@@ -60,10 +49,7 @@ ITEM_TOKENS = 128
 
 @dataclass(frozen=True)
 class TokenScores:
-    """The loss in nats of each token after the first, and whether it is scored; the others have a loss of 0.
-
-    `whole` is the text, if all of it was scored.
-    """
+    """The loss in nats of each token after the first, 0 unless it is `scored`; and the text, if all of it was."""
 
     losses: np.ndarray
     scored: np.ndarray
@@ -92,18 +78,20 @@ class NextToken(WindowTask):
 
     metrics = Metrics(
         [
-            per_token(LOSS).of(lambda scores: scores.loss, lambda scores: shares_of_ratio(scores.by_window, scores.count)),
-            per_token(PERPLEXITY),
-            WORD_PERPLEXITY.of(
-                lambda scores: perplexity(scores.nats / max(scores.whole.words, 1)) if scores.whole else None
+            metric.per_token(metric.LOSS).of(
+                lambda scores: scores.loss, lambda scores: shares_of_ratio(scores.by_window, scores.count)
             ),
-            BITS_PER_BYTE.of(
-                lambda scores: bits_per_byte(scores.nats, scores.whole.bytes) if scores.whole else None,
+            metric.per_token(metric.PERPLEXITY),
+            metric.WORD_PERPLEXITY.of(
+                lambda scores: metric.perplexity(scores.nats / max(scores.whole.words, 1)) if scores.whole else None
+            ),
+            metric.BITS_PER_BYTE.of(
+                lambda scores: metric.bits_per_byte(scores.nats, scores.whole.bytes) if scores.whole else None,
                 lambda scores: shares_of_ratio(scores.by_window / math.log(2), scores.whole.bytes),
             ),
-            TOKENS.of(lambda scores: scores.count),
-            BYTES.of(lambda scores: scores.whole.bytes if scores.whole else None),
-            UNKNOWN.of(
+            metric.TOKENS.of(lambda scores: scores.count),
+            metric.BYTES.of(lambda scores: scores.whole.bytes if scores.whole else None),
+            metric.UNKNOWN.of(
                 lambda scores: scores.whole.unknown / scores.count if scores.whole and scores.whole.unknown else None
             ),
         ],
@@ -140,18 +128,9 @@ class NextToken(WindowTask):
     def check_spec(cls, spec: Spec) -> None:
         context, warmup = spec.data.context, read_settings(NextToken.Settings, spec.training.own).window_warmup
         if warmup and context % LARGEST_DIVISOR:
-            raise SpecError(
-                f"begins with quarters of the context, and data.context={context} has none; choose a multiple of 4",
-                "training.window_warmup",
-                warmup,
-            )
+            raise SpecError(f"needs a data.context that 4 divides, not {context}", "training.window_warmup", warmup)
         if (stride := read_settings(NextToken.EvaluationSettings, spec.evaluation.own).stride) > context:
-            raise SpecError(
-                f"is more than data.context={context}; a window cannot score more tokens than it holds, so choose a smaller "
-                "stride",
-                "evaluation.stride",
-                stride,
-            )
+            raise SpecError(f"is more than data.context={context}; choose a smaller stride", "evaluation.stride", stride)
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "NextToken":
@@ -161,19 +140,12 @@ class NextToken(WindowTask):
     def check_model(self, model: Model, kind: str) -> None:
         super().check_model(model, kind)
         if (count := model.head.future_tokens) >= self.shortest_window:
-            raise SpecError(
-                f"is too many for windows of {self.shortest_window} of the data.context={self.context} tokens; such a "
-                "window has no such token, so choose fewer of them",
-                "model.head.future_tokens",
-                count,
-            )
+            reason = f"is too many for windows of {self.shortest_window} of the data.context={self.context} tokens"
+            raise SpecError(f"{reason}; choose fewer", "model.head.future_tokens", count)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         tensor = torch.from_numpy(text_windows.read(shard, self.context, 1, seed, epochs, examples))
         return {"inputs": tensor[:, :-1], "targets": tensor[:, 1:]}
-
-    def predictions_per_batch(self, batches: Batch) -> Tensor:
-        return torch.full((len(batches["targets"]),), batches["targets"][0].numel())
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         if getattr(model, "training", False) and len(getattr(getattr(model, "head", None), "future", ())):
@@ -202,15 +174,8 @@ class NextToken(WindowTask):
     def score(self, scoring: Scoring) -> TokenScores:
         shard, settings, limit = scoring.shard, scoring.settings, text_windows.scored_tokens(scoring)
         stride = self._final_stride(settings) if scoring.final else self.context
-        losses, scored = self.token_losses(
-            scoring.model,
-            np.asarray(shard.tokens[:limit]),
-            shard.separators,
-            stride,
-            settings.batch,
-            scoring.progress,
-            scoring.forward,
-        )
+        tokens, run_by = np.asarray(shard.tokens[:limit]), (scoring.progress, scoring.forward)
+        losses, scored = self.token_losses(scoring.model, tokens, shard.separators, stride, settings.batch, *run_by)
         return TokenScores(losses, scored, shard if limit == shard.tokens_count else None)
 
     def item_count(self, shard: Shard) -> int:

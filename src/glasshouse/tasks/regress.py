@@ -17,7 +17,7 @@ from glasshouse.models.heads.answers import RegressorHead
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import HeadSpec, ModelSpec, Spec
-from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
+from glasshouse.tasks.base import Batch, Forward, Scoring
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.whole_text_task import Prediction, WholeTextTask
 
@@ -30,15 +30,10 @@ class NumberScores(PredictedNumbers):
 
 
 class Regress(WholeTextTask):
-    """Squared error of standardised numbers. The best checkpoint has the lowest RMSE.
-
-    Numbers are standardised with the mean and the standard deviation of the training split. The head keeps both, and all
-    metrics except the loss are in the unit of the data.
-    """
+    """Squared error of numbers, standardised by the training split. All metrics but the loss are in the unit of the data."""
 
     metrics = Metrics([RMSE, MAE, R2, SPEARMAN, MEAN_LOSS, EXAMPLES], headline=("rmse", "r2"))
     criterion = "rmse"
-    quality = QualityCurves(RMSE.title, {"validation": "validation.rmse"})
     report_sections = ("regression", "words")
     head = "regressor"
     heads = (RegressorHead,)
@@ -63,7 +58,10 @@ class Regress(WholeTextTask):
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         model = super().complete_model(model, prepared)
-        self.mean, self.deviation = _mean_and_deviation(prepared.splits["train"].values.tolist())
+        values = prepared.splits["train"].values.tolist()
+        # Summed exactly, so that every machine gets the same.
+        self.mean = math.fsum(values) / len(values)
+        self.deviation = math.sqrt(math.fsum((value - self.mean) ** 2 for value in values) / len(values))
         if not self.deviation:
             raise DataError(f"all training texts have the value {self.mean:g}; regression needs rows with different values")
         scale = {"mean": self.mean, "deviation": self.deviation}
@@ -87,11 +85,8 @@ class Regress(WholeTextTask):
     def largest_batch(self, rows: int) -> Batch:
         return {**self.inputs.largest_batch(rows), "values": torch.zeros(rows)}
 
-    def output_size(self, rows: int, vocabulary: int) -> int:
-        return rows
-
     def score(self, scoring: Scoring) -> NumberScores:
-        return NumberScores(**self.score_texts(scoring, scoring.chosen))
+        return NumberScores(**self.score_texts(scoring, scoring.examples))
 
     def score_batch(self, shard: Shard, examples: np.ndarray, output: Tensor) -> dict[str, np.ndarray]:
         truth, prediction = shard.values[examples], self._in_unit(output)
@@ -99,7 +94,6 @@ class Regress(WholeTextTask):
         return {"truth": truth, "prediction": prediction, "loss": loss}
 
     def describe(self, output: Tensor) -> list[Prediction]:
-        """{"value": the number in the unit of the data}."""
         return [{"value": value} for value in self._in_unit(output).tolist()]
 
     def _in_unit(self, output: Tensor) -> np.ndarray:
@@ -107,9 +101,3 @@ class Regress(WholeTextTask):
 
     def _standardised(self, values: np.ndarray) -> np.ndarray:
         return (values - self.mean) / self.deviation
-
-
-def _mean_and_deviation(values: list[float]) -> tuple[float, float]:
-    """The mean and the standard deviation, summed exactly, so that every machine gets the same."""
-    mean = math.fsum(values) / len(values)
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))

@@ -16,29 +16,17 @@ from torch import Tensor
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.shards import Shard
-from glasshouse.metrics import entities, label_counts
+from glasshouse.metrics import entities, label_counts, metric
 from glasshouse.metrics.label_counts import LabelCounts
-from glasshouse.metrics.metric import (
-    ACCURACY,
-    ENTITY_F1,
-    ENTITY_PRECISION,
-    ENTITY_RECALL,
-    F1,
-    LOSS,
-    MACRO_F1,
-    MAJORITY,
-    WORDS,
-    Metrics,
-)
+from glasshouse.metrics.metric import Metrics
 from glasshouse.models.base import Model
 from glasshouse.models.heads.answers import TaggerHead
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Spec
-from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Scoring, shares_of_ratio
+from glasshouse.tasks.base import IGNORED, Batch, Forward, Scoring, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
-from glasshouse.tasks.padding import GroupByLength
-from glasshouse.tasks.text_inputs import TextInputs, arguments
+from glasshouse.tasks.text_inputs import GroupByLength, TextInputs, arguments
 from glasshouse.tasks.whole_text_task import LabelTask, Prediction
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.word_encoder import WordEncoder
@@ -76,7 +64,6 @@ class TaggedWords:
         return float(getattr(self.counts.total(), score)[0]) if self.mark_entities else None
 
     def by_text(self, tags: np.ndarray) -> list[list[str]]:
-        """The names of these tags, a list for each text that has scored words."""
         ends = np.flatnonzero(np.diff(self.example)) + 1
         return [[self.labels[tag] for tag in text] for text in np.split(tags, ends)]
 
@@ -90,20 +77,19 @@ class Tag(LabelTask):
 
     metrics = Metrics(
         [
-            ENTITY_F1.of(lambda words: words.of_entities("f1")),
-            ENTITY_PRECISION.of(lambda words: words.of_entities("precision")),
-            ENTITY_RECALL.of(lambda words: words.of_entities("recall")),
-            ACCURACY.of(lambda words: words.right.mean(), lambda words: words.by_item(words.right)),
-            MAJORITY.of(lambda words: np.bincount(words.truth).max() / len(words.truth)),
-            MACRO_F1.of(lambda words: words.counts.macro_f1()),
-            LOSS.of(lambda words: words.loss.mean(), lambda words: words.by_item(words.loss)),
-            WORDS.of(lambda words: len(words.truth)),
-            F1.of(lambda words: words.counts.by_name(words.counts.f1)),
+            metric.ENTITY_F1.of(lambda words: words.of_entities("f1")),
+            metric.ENTITY_PRECISION.of(lambda words: words.of_entities("precision")),
+            metric.ENTITY_RECALL.of(lambda words: words.of_entities("recall")),
+            metric.ACCURACY.of(lambda words: words.right.mean(), lambda words: words.by_item(words.right)),
+            metric.MAJORITY.of(lambda words: np.bincount(words.truth).max() / len(words.truth)),
+            metric.MACRO_F1.of(lambda words: words.counts.macro_f1()),
+            metric.LOSS.of(lambda words: words.loss.mean(), lambda words: words.by_item(words.loss)),
+            metric.WORDS.of(lambda words: len(words.truth)),
+            metric.F1.of(lambda words: words.counts.by_name(words.counts.f1)),
         ],
         headline=("entity_f1", "accuracy"),
     )
     criterion = "accuracy"
-    quality = QualityCurves(ACCURACY.title, {"validation": "validation.accuracy"})
     report_sections = ("tags",)
     head, count_field = "tagger", "tags"
     heads = (TaggerHead,)
@@ -118,11 +104,7 @@ class Tag(LabelTask):
     @classmethod
     def check_spec(cls, spec: Spec) -> None:
         if spec.data.second:
-            raise SpecError(
-                "makes pairs of texts, and task='tag' reads single texts; remove data.second",
-                "data.second",
-                spec.data.second,
-            )
+            raise SpecError("makes pairs of texts, but tags are of single texts; remove it", "data.second", spec.data.second)
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Tag":
@@ -133,7 +115,6 @@ class Tag(LabelTask):
         self.entities = entities.mark_entities(labels)
         if self.entities:
             self.criterion = "entity_f1"
-            self.quality = QualityCurves(ENTITY_F1.title, {"validation": "validation.entity_f1"})
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         batch = self.inputs.batch(shard, examples)
@@ -160,11 +141,8 @@ class Tag(LabelTask):
         inputs = self.inputs.largest_batch(rows)
         return {**inputs, "targets": torch.zeros_like(inputs["tokens"])}
 
-    def output_size(self, rows: int, vocabulary: int) -> int:
-        return rows * self.inputs.context * len(self.labels)
-
     def score(self, scoring: Scoring) -> TaggedWords:
-        words = self.score_texts(scoring, scoring.chosen)
+        words = self.score_texts(scoring, scoring.examples)
         if not len(words["truth"]):
             raise DataError("no word of these texts is within the context; use a longer data.context")
         return TaggedWords(self.labels, scoring.shard.documents, **words)
@@ -198,7 +176,6 @@ class Tag(LabelTask):
         return predictions
 
     def describe(self, output: Tensor) -> list[Prediction]:
-        """{"tags", "probabilities"} of all tokens of each text."""
         probabilities, tags = output.softmax(-1).max(-1)
         names = [[self.labels[tag] for tag in text] for text in tags.tolist()]
         return [{"tags": text, "probabilities": row} for text, row in zip(names, probabilities.tolist(), strict=True)]

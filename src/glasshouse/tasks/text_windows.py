@@ -31,10 +31,8 @@ class WindowTask(Task):
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) < self.context + self.extra:
-            raise DataError(
-                f"the training text has {count} tokens, too few for one window of data.context={self.context}"
-                f"{' plus one token' if self.extra else ''}; use more text or a shorter context"
-            )
+            least = f"data.context={self.context}{' plus one' if self.extra else ''}"
+            raise DataError(f"the training text has {count} tokens, fewer than {least}; use more text or a shorter context")
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
 

@@ -21,9 +21,8 @@ from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, Spec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.tasks import padding
 from glasshouse.tasks.base import IGNORED, Batch, Forward, LabelSmoothing
-from glasshouse.tasks.padding import Rows
+from glasshouse.tasks.text_inputs import Rows, joined, repeated, rows_of, texts_of, truncated
 from glasshouse.tasks.written_text import WrittenTextTask
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
@@ -59,18 +58,10 @@ class Translate(WrittenTextTask):
         decoder_only = spec.model.kind != "encoder-decoder"
         loss_on = read_settings(Translate.Settings, spec.training.own).loss_on
         if loss_on == "all" and not decoder_only:
-            raise SpecError(
-                "needs a decoder-only model, which reads source and target as one sequence; remove it, or choose "
-                "model.kind=decoder",
-                "training.loss_on",
-                "all",
-            )
-        if decoder_only and spec.data.context < 4:
-            raise SpecError(
-                "is too short for a source, a target and two special tokens; choose 4 or more",
-                "data.context",
-                spec.data.context,
-            )
+            raise SpecError("needs a decoder-only model; remove it, or choose model.kind=decoder", "training.loss_on", "all")
+        if decoder_only and (context := spec.data.context) < 4:
+            reason = "is too short for a source, a target and two special tokens; choose 4 or more"
+            raise SpecError(reason, "data.context", context)
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Translate":
@@ -79,7 +70,6 @@ class Translate(WrittenTextTask):
         return cls(spec.data.context, decoder_only, settings.label_smoothing, settings.loss_on == "all")
 
     def word_by_word(self, settings: EvaluationSpec) -> bool:
-        """Whether an evaluation translates each word of a text by itself."""
         return read_settings(Translate.EvaluationSettings, settings.own).word_by_word
 
     def accepts(self, model: Model) -> bool:
@@ -88,8 +78,8 @@ class Translate(WrittenTextTask):
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if self.decoder_only and TRANSLATE not in tokenizer.specials:
             raise DataError(
-                f"this tokenizer lacks the special token {TRANSLATE} of a decoder-only model; train a tokenizer for this "
-                "task (leave out data.tokenizer_file), or choose model.kind=encoder-decoder"
+                f"this tokenizer lacks the {TRANSLATE} of a decoder-only model; leave out data.tokenizer_file, or choose "
+                "model.kind=encoder-decoder"
             )
         super().set_vocabulary(tokenizer, labels)
         self.separator = tokenizer.specials.get(TRANSLATE, 0)
@@ -107,7 +97,6 @@ class Translate(WrittenTextTask):
         return self.max_lengths[1]
 
     def truncated(self, shard: Shard) -> int:
-        """The number of pairs whose source or target is truncated."""
         if not shard.documents:
             return 0
         sides = zip((shard, shard.target), self.max_lengths, strict=True)
@@ -127,11 +116,11 @@ class Translate(WrittenTextTask):
 
     def text_batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool = False) -> Batch:
         source_length, target_length = self.max_lengths
-        sources = padding.texts_of(shard, examples, source_length)
-        targets = padding.texts_of(shard.target, examples, target_length)
-        end = padding.repeated([self.end], len(examples))
-        prompts = (end, sources, padding.repeated([self.separator], len(examples))) if self.decoder_only else (end,)
-        inputs = padding.joined(*prompts, targets)
+        sources = texts_of(shard, examples, source_length)
+        targets = texts_of(shard.target, examples, target_length)
+        end = repeated([self.end], len(examples))
+        prompts = (end, sources, repeated([self.separator], len(examples))) if self.decoder_only else (end,)
+        inputs = joined(*prompts, targets)
         targets_NL = self.targets(inputs, shard.target, examples, target_length)
         if not loss_on_all:
             prompt_lengths_N = inputs.lengths_N - targets.lengths_N
@@ -141,10 +130,10 @@ class Translate(WrittenTextTask):
 
     def encoder_inputs(self, sources: Sequence[Sequence[int]]) -> Batch:
         """The padded sources and their lengths, as the encoder reads them."""
-        return self._encoder_inputs(padding.truncated(padding.rows_of(sources), self.max_lengths[0]))
+        return self._encoder_inputs(truncated(rows_of(sources), self.max_lengths[0]))
 
     def _encoder_inputs(self, sources: Rows) -> Batch:
-        rows = padding.joined(sources, padding.repeated([self.end], len(sources.lengths_N)))
+        rows = joined(sources, repeated([self.end], len(sources.lengths_N)))
         return {"source": torch.from_numpy(rows.tokens_NL), "lengths": torch.from_numpy(rows.lengths_N)}
 
     def logits(self, model: Forward, batch: Batch) -> Tensor:

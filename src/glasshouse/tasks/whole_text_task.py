@@ -9,18 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor
 
-from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.models.base import Model
-from glasshouse.models.heads.classifier import ClassifierHead
-from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import HeadSpec, ModelSpec
-from glasshouse.tasks import padding
-from glasshouse.tasks.base import Batch, Forward, Scoring, Task
-from glasshouse.tasks.text_inputs import TextInputs, arguments
-from glasshouse.tasks.wide_fit import WideFit
+from glasshouse.tasks.base import Scoring, Task
+from glasshouse.tasks.text_inputs import TextInputs, arguments, lengths_of
 from glasshouse.tokenizers import Tokenizer
 
 # What a model predicts of a text, under names that fit the task.
@@ -37,7 +32,6 @@ class WholeTextTask(Task):
 
     def __init__(self, inputs: TextInputs, group_by_length: bool = False) -> None:
         self.inputs, self.context, self.group_by_length = inputs, inputs.context, group_by_length
-        self.wide: WideFit | None = None  # set by complete_model
         if inputs.paired:
             self.columns = (*self.columns, "second")
 
@@ -53,19 +47,6 @@ class WholeTextTask(Task):
         self.labels = labels
         self.inputs.set_tokenizer(tokenizer)
 
-    def initialise(self, model: Model) -> None:
-        """Set the wide part of a classifier, if it has one."""
-        if self.wide is not None and model.head.wide is not None:
-            self.wide.set(model.head.wide)
-
-    def notes(self) -> tuple[str, ...]:
-        return () if self.wide is None else (self.wide.note(),)
-
-    def for_timing(self) -> "WholeTextTask":
-        task = copy(self)
-        task.wide = None
-        return task
-
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         if not prepared.splits["train"].documents:
@@ -73,7 +54,7 @@ class WholeTextTask(Task):
         return model
 
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
-        return padding.lengths_of(shard, np.arange(shard.documents)) if self.group_by_length else None
+        return lengths_of(shard, np.arange(shard.documents)) if self.group_by_length else None
 
     def truncated(self, shard: Shard) -> int:
         return self.inputs.truncated(shard)
@@ -94,7 +75,7 @@ class WholeTextTask(Task):
     def predict(
         self, model: Model, tokenizer: Tokenizer, texts: Sequence[str], second: Sequence[str] | None, batch: int
     ) -> list[Prediction]:
-        """For each text, or pair of texts, what the model predicts, under names that fit the task."""
+        """What the model predicts of each text, or pair of texts."""
         encoded = [tokenizer.encode_batch(given, specials=False) for given in (texts, second) if given is not None]
         predictions = []
         for begin in range(0, len(texts), batch):
@@ -103,15 +84,11 @@ class WholeTextTask(Task):
         return predictions
 
     def output_of(self, model: Model, *texts: list[list[int]]) -> Tensor:
-        """The model's output in float32 for the tokens of some texts, or pairs of texts."""
         device = next(model.parameters()).device
         inputs = {name: tensor.to(device) for name, tensor in self.inputs.batch_of(*texts).items()}
         output = model(inputs["tokens"], **arguments(inputs)).float()
         if bool(output.isnan().any()):
-            raise DataError(
-                "the outputs of this model are NaN for one of these texts, so they say nothing: its weights are too large; "
-                "use another model"
-            )
+            raise DataError("the outputs of this model are NaN for one of these texts; use another model")
         return output
 
     def for_pairs(self, tokenizer: Tokenizer) -> "WholeTextTask":
@@ -148,55 +125,10 @@ class LabelTask(WholeTextTask):
         name, found = self.count_field, len(prepared.labels)
         listing = ", ".join(prepared.labels)
         if found < 2:
-            raise DataError(
-                f"the data have {found} {name} ({listing}), and a single one cannot be learnt; {self.few_labels}"
-            )
+            raise DataError(f"the data have {found} {name} ({listing}), fewer than two; {self.few_labels}")
         if (count := model.head.own.get(name, 0)) not in (0, found):
             raise SpecError(f"but the data have {found} {name} ({listing}); remove it", f"model.head.{name}", count)
         return self._with_count(super().complete_model(model, prepared), found)
 
     def _with_count(self, model: ModelSpec, count: int) -> ModelSpec:
         return replace(model, head=HeadSpec(self.head, own={**model.head.own, self.count_field: count}))
-
-    def output_size(self, rows: int, vocabulary: int) -> int:
-        return rows * len(self.labels)
-
-
-class ClassifierTask(LabelTask):
-    """A task of a classifier. Either exactly one class applies to each text, or any number of them do."""
-
-    head = "classifier"
-    heads = (ClassifierHead,)
-    exclusive: ClassVar[bool] = True
-    # The weights of the classes in the training loss, if they differ.
-    weights: Tensor | None = None
-
-    @abstractmethod
-    def truth(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
-        """Whether each class applies to each of some examples (N, C)."""
-
-    @abstractmethod
-    def label_tensors(self, shard: Shard, examples: np.ndarray) -> Batch:
-        """The labels of a batch, with what else its loss needs."""
-
-    def read_training_data(self, head: ClassifierHead.Settings, prepared: PreparedData) -> None:
-        """Count what the loss and the head need to know of the training texts."""
-        return
-
-    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        model = super().complete_model(model, prepared)
-        head = settings_of(ClassifierHead, model.head.own)
-        self.read_training_data(head, prepared)
-        if head.wide:
-            weights_C = None if self.weights is None else self.weights.numpy()
-            self.wide = WideFit(self.inputs, prepared, self.truth, self.exclusive, weights_C)
-        return model
-
-    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        batch = {**self.inputs.batch(shard, examples), **self.label_tensors(shard, examples)}
-        return batch if self.wide is None else self.wide.add_logits(batch, shard, examples)
-
-    def logits(self, model: Forward, batch: Batch) -> Tensor:
-        """The logits (N, C) in training, in float32: those of the network plus those of a wide part."""
-        logits = model(batch["tokens"], **arguments(batch))
-        return (logits + batch["wide_logits"] if "wide_logits" in batch else logits).float()

@@ -1,7 +1,6 @@
 """The base class of tasks in which a model writes a text: a translation, or the caption of a picture.
 
-Evaluations during training compute the loss with teacher forcing. The final evaluation also writes texts by beam search and
-compares them with their references.
+Evaluations during training compute the loss with teacher forcing. The final one also writes texts by beam search.
 
 Axes: N texts, L tokens of the longest text.
 """
@@ -24,7 +23,6 @@ from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.tasks import padding
 from glasshouse.tasks.base import (
     IGNORED,
     Batch,
@@ -38,7 +36,7 @@ from glasshouse.tasks.base import (
     shares_of_ratio,
 )
 from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
-from glasshouse.tasks.padding import Rows
+from glasshouse.tasks.text_inputs import Rows, lengths_of
 from glasshouse.tokenizers import Tokenizer
 
 
@@ -90,10 +88,7 @@ class WrittenTextTask(Task):
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.end_of_text is None:
-            raise DataError(
-                "this tokenizer lacks the special token <|endoftext|>, which ends a text; train a tokenizer for this task "
-                "(leave out data.tokenizer_file)"
-            )
+            raise DataError("this tokenizer has no <|endoftext|>, which ends a text; leave out data.tokenizer_file")
         self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
@@ -120,7 +115,7 @@ class WrittenTextTask(Task):
         """
         targets_NL = np.full_like(inputs.tokens_NL, IGNORED)
         targets_NL[:, :-1] = np.where(inputs.is_token_NL, inputs.tokens_NL, IGNORED)[:, 1:]
-        (complete,) = (padding.lengths_of(texts, examples) <= max_length).nonzero()
+        (complete,) = (lengths_of(texts, examples) <= max_length).nonzero()
         targets_NL[complete, inputs.lengths_N[complete] - 1] = self.end
         return targets_NL
 
@@ -138,8 +133,7 @@ class WrittenTextTask(Task):
             counts[index] = (batch["targets"] != IGNORED).sum(1).cpu().numpy()
         if not scoring.final:
             return WrittenTextScores(None, (), nats, counts)
-        examples = np.arange(shard.documents)
-        return WrittenTextScores(self.write(scoring, examples), self.references(shard), nats, counts)
+        return WrittenTextScores(self.write(scoring), self.references(shard), nats, counts)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         return self.text_batch(shard, examples, self.loss_on_all)
@@ -148,23 +142,21 @@ class WrittenTextTask(Task):
     def text_batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool = False) -> Batch:
         """A batch whose targets are the tokens of the texts, or with `loss_on_all` those of their prompts too."""
 
-    def write(self, scoring: Scoring, examples: np.ndarray) -> list[str]:
-        """The best text for each of these examples, by beam search."""
+    def write(self, scoring: Scoring) -> list[str]:
         options, texts = self.beam_options(scoring.settings), dict[int, str]()
-        for index in scoring.batches(self.writing_order(scoring.shard, examples)):
+        for index in scoring.batches(self.writing_order(scoring.shard, scoring.examples)):
             found = self.search_batch(scoring.model, scoring.shard, index, options)
             texts |= zip(index.tolist(), map(self.best_text, found), strict=True)
-        return [texts[index] for index in examples.tolist()]
+        return [texts[index] for index in scoring.examples.tolist()]
 
     def beam_options(self, settings: EvaluationSpec) -> BeamOptions:
-        """The search of an evaluation."""
         own = read_settings(WrittenTextTask.EvaluationSettings, settings.own)
         return BeamOptions(own.beams, own.length_penalty, self.max_length)
 
     def written(self, model: Model, shard: Shard, examples: np.ndarray, settings: EvaluationSpec) -> list[str]:
         """The texts that an evaluation writes for these examples."""
         with evaluation_mode(model):
-            return self.write(Scoring(model, shard, settings, True, no_progress, model), examples)
+            return self.write(Scoring(model, shard, settings, True, no_progress, model, examples))
 
     def best_text(self, hypotheses: Sequence[Hypothesis]) -> str:
         return self.tokenizer.decode(hypotheses[0].tokens) if hypotheses else ""

@@ -218,7 +218,8 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
                 saved[storage._cdata] = storage.nbytes()
             return tensor
 
-        batch = job.task.largest_batch(rows)
+        batch, outputs = job.task.largest_batch(rows), list[int]()
+        model.logits.register_forward_hook(lambda _, __, output: outputs.append(output.numel()))
         hooks = torch.autograd.graph.saved_tensors_hooks(record_saved, lambda tensor: tensor)
         with hooks, precision.context(number_format, torch.device("cpu")):
             job.task.loss_sum(model, batch)
@@ -232,7 +233,7 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
                 # What the rest of the model saves, the inputs of all blocks, and the activations of one block at a time.
                 saved[0] = sum(inputs) + (everything - sum(saved.values())) // max(len(inputs), 1)
     parameters, trained = parameter_counts.parameters(model) * 4, trained_parameters(model) * 4
-    logits = job.task.output_size(rows, job.prepared.tokenizer.vocabulary) * 4
+    logits = max(outputs, default=0) * 4
     activations = sum(saved.values())
     if job.task.fused_loss and linear_cross_entropy.supports(model, number_format, job.device):
         # The gradient takes the place of the logits (two bytes each in bfloat16), or neither is stored.

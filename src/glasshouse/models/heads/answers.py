@@ -61,10 +61,7 @@ class RegressorHead(AnswerHead):
 
 
 class TaggerHead(AnswerHead):
-    """Tagger head: logits of a tag for each token.
-
-    W dropout(relu(A x + a)) + b at each position, or W dropout(x) + b without a hidden layer.
-    """
+    """Tagger head: W dropout(relu(A x + a)) + b at each token, or W dropout(x) + b without a hidden layer."""
 
     @dataclass(frozen=True)
     class Settings:

@@ -70,9 +70,7 @@ class ClassifierHead(AnswerHead):
         if classes < 2:
             raise SpecError("is too few for a classifier; choose 2 or more", "model.head.classes", classes)
         if settings.norm != "none" and not hidden:
-            raise SpecError(
-                "needs a hidden layer, but model.head.hidden is 0; choose a size above 0", "model.head.norm", settings.norm
-            )
+            raise SpecError("needs a hidden layer; choose a model.head.hidden above 0", "model.head.norm", settings.norm)
         norm = catalogue.find("norm", settings.norm, "model.head.norm")
         norm = Sizes(max(hidden, 1), bias=True, epsilon=sizes.epsilon).build(norm, settings_of(norm, {}))
         super().__init__(sizes, hidden, classes, norm, settings.answer_bias)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from glasshouse import cpu_kernels
 from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.cache import LayerCache, slot_positions
-from glasshouse.parts.capabilities import Unsupported, require
+from glasshouse.parts.capabilities import require
 from glasshouse.parts.linear import Linear, linear
 from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.normalisation import EPSILON
@@ -23,26 +23,13 @@ from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.errors import SpecError
 
-
-class FirstValues:
-    """The values of the first attention of a stack, which later attentions mix with their own (value residual)."""
-
-    def __init__(self) -> None:
-        self.values_BGTE: Tensor | None = None
-
-    def take(self, values_BGTE: Tensor) -> Tensor:
-        """The values of the first attention; the first call brings them."""
-        if self.values_BGTE is None:
-            self.values_BGTE = values_BGTE
-        return self.values_BGTE
+# Holds the values (B, G, T, E) of the first attention of a stack, which later ones mix with their own (value residual).
+FirstValues = list[Tensor]
 
 
 @dataclass
 class AttentionInputs:
-    """Queries (B, H, Q, E), keys and values (B, G, K, E), the positions of both, and what limits and biases their scores.
-
-    If both positions are the same tensor, they count from 0. `dropout` is 0 outside training.
-    """
+    """Queries (B, H, Q, E), keys and values (B, G, K, E), the positions of both, and what limits and biases their scores."""
 
     queries: Tensor
     keys: Tensor
@@ -89,13 +76,9 @@ class HeadNorm(nn.Module):
 
 
 class Attention(nn.Module, ABC):
-    """Projections around `mix`, which a subclass implements.
+    """Projections around `mix` of a subclass. `plain = True`, or a hook on `scores` or `weights`, turns fast paths off."""
 
-    `plain = True` selects the reference implementation instead of the fast path. Hooking the probe `scores` or `weights`
-    does the same, because the fast path never forms them.
-    """
-
-    unsupported: ClassVar[Unsupported] = {}
+    unsupported: ClassVar[dict[str, str]] = {}
     # Whether `mix` is `dot_product` and nothing else. Then a step of generation has a kernel of its own.
     mixes_by_dot_product: ClassVar[bool] = False
 
@@ -123,13 +106,14 @@ class Attention(nn.Module, ABC):
         self.plain = False
         self.position = position or NoPosition()
         if self.position.mechanism == "embedding":
-            raise SpecError(
-                f"{type(self.position).__name__} is added to the embeddings and has no effect in an attention; "
-                "pass it to the model instead"
-            )
+            raise SpecError(f"{type(self.position).__name__} is added to the embeddings; pass it to the model instead")
         if self.position.mechanism:
             require(type(self), self.position.mechanism, f"{type(self).__name__} with {type(self.position).__name__}")
-        self.position.check(heads, self.head_width)
+        if self.position.built_for is not None:
+            name, size = self.position.built_for
+            if size != getattr(self, name):
+                kind = type(self.position).__name__
+                raise SpecError(f"{kind} was built for {name}={size}; build it with {name}={getattr(self, name)}")
         # One matrix product gives queries, keys and values: one kernel launch instead of three.
         self.projection: nn.Linear = Linear(width, sum(self.projection_sizes), bias=bias)
         self.output: nn.Linear = Linear(heads * self.head_width, width, bias=bias)
@@ -154,10 +138,7 @@ class Attention(nn.Module, ABC):
         cache: LayerCache | None = None,
         first_values: FirstValues | None = None,
     ) -> Tensor:
-        """Self-attention: each token attends to every token that the mask allows. The default mask allows all.
-
-        The default positions are 0, 1, 2, ... An attention with a value residual without `first_values` is the first.
-        """
+        """Self-attention. By default each token attends to all, and the positions are 0, 1, 2, ..."""
         mask = mask or Everything()
         if positions is None:
             positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
@@ -166,7 +147,9 @@ class Attention(nn.Module, ABC):
         queries, keys = self.query_norm(queries), self.key_norm(keys)
         if self.value_shares is not None:
             own, first = (self.value_shares / 2).unbind()
-            values = own * values + first * (first_values or FirstValues()).take(values)
+            if first_values is not None and not first_values:
+                first_values.append(values)
+            values = own * values + first * (first_values[0] if first_values else values)
         if cache is not None and (mixed := self.decode(queries, keys, values, mask, positions, cache)) is not None:
             return self._joined(mixed)
         keys, values = self.keys(self.position.rotate(keys, positions)), self.values(values)
@@ -227,17 +210,12 @@ class Attention(nn.Module, ABC):
     def keep_heads(self, kept: Sequence[int], name: str = "the attention") -> None:
         """Remove all other heads, counted from 0. Heads that share keys and values stay or go together."""
         if self.value_shares is not None:
-            raise SpecError(
-                f"{name} mixes the values of the first block's heads into its own, so that none can be removed; train "
-                "with model.value_residual=false"
-            )
+            raise SpecError(f"{name} mixes in the values of the first block's heads; train with model.value_residual=false")
         size = self.heads // self.key_value_heads
         groups = [group for group in range(self.key_value_heads) if group * size in kept]
         if list(kept) != [group * size + head for group in groups for head in range(size)]:
-            raise SpecError(
-                f"{size} heads of {name} share keys and values; remove all heads of a group, such as "
-                f"{', '.join(str(head + 1) for head in range(size))}"
-            )
+            group = ", ".join(str(head + 1) for head in range(size))
+            raise SpecError(f"{size} heads of {name} share keys and values; remove all heads of a group, such as {group}")
         # Rows of the projection: the queries of each head, then the keys, then the values of each group.
         rows, start = [], 0
         for heads, chosen in ((self.heads, kept), *[(self.key_value_heads, groups)] * 2):

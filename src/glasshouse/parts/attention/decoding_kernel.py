@@ -1,9 +1,8 @@
 """Attention of one new token in each row to the tokens in a cache, by Triton kernels for CUDA.
 
-A step of generation is mostly launches and reading the cache. torch's kernels need a mask over all slots and read all of
-them. This one rotates the new query and key, writes the key and value to their slot, and reads the slots that the row has
-reached, each once for all heads that share it. It never forms a mask. If few rows have many slots, several programs share a
-row, and a second kernel combines their results.
+They rotate the new query and key, write the key and value to their slot, and read the slots that the row has reached, each
+once for all heads that share it, without a mask. If few rows have many slots, several programs share a row, and a second
+kernel combines their results.
 
 Axes: B batch, H heads, G key-value heads, S slots, E head width.
 """

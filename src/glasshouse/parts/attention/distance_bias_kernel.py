@@ -1,9 +1,7 @@
 """Attention with a bias that depends on the distance, by one CUDA kernel that adds the bias itself (torch's FlexAttention).
 
-`scaled_dot_product.fused` needs the bias as a matrix of n by n for each head. This kernel reads it from a table with one
-entry for each distance and head, so its memory is linear in n. FlexAttention is compiled by torch when it is first used,
-which takes seconds; it has no dropout, and on a CPU no backward pass. Otherwise the other kernels are used, and where torch
-cannot compile it for a GPU too.
+It reads the bias from a table with one entry for each distance and head, so its memory is linear in n. Torch compiles it on
+first use, which takes seconds; it has no dropout. Otherwise, and where torch cannot compile it, the bias is a matrix.
 
 Axes: B batch, H heads, G key-value heads, T time (queries and keys), E head width, D distances from -(T - 1) to T - 1.
 """

@@ -99,10 +99,7 @@ class DotProductAttention(Attention):
         return self.dot_product(inputs)
 
     def dot_product(self, inputs: AttentionInputs) -> Tensor:
-        """softmax(Q K^T / sqrt(E) + bias) V, by a fast path unless the weights are needed.
-
-        With `softcap` = c a score is c tanh(Q K^T / sqrt(E) / c) + bias (Gemma 2, 2024), which no fast path computes.
-        """
+        """softmax(Q K^T / sqrt(E) + bias) V, by a fast path unless the weights or a soft limit of scores are needed."""
         for path in () if self.needs_weights or self.softcap else FAST_PATHS:
             if (mixed := path(inputs)) is not None:
                 return mixed
@@ -166,9 +163,8 @@ class GroupedQueryAttention(DotProductAttention):
         key_value_heads = key_value_heads or (heads // 2 if heads % 2 == 0 else 1)
         if heads % key_value_heads:
             divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
-            raise SpecError(
-                f"does not divide model.heads={heads}; choose one of {divisors}", "model.key_value_heads", key_value_heads
-            )
+            reason = f"does not divide model.heads={heads}; choose one of {divisors}"
+            raise SpecError(reason, "model.key_value_heads", key_value_heads)
         super().__init__(width, heads, position, key_value_heads=key_value_heads, **options)
 
 

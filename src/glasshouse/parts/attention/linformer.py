@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.attention.base import Attention, AttentionInputs
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec_fields import setting
 
@@ -31,7 +30,7 @@ class LinformerAttention(Attention):
             0, "number of keys after the projection; 0 means a quarter of the context", minimum=0, maximum=10_000_000
         )
 
-    unsupported: ClassVar[Unsupported] = {
+    unsupported: ClassVar[dict[str, str]] = {
         "causal": f"{_MIXED}, so a query would see later tokens; use it in encoders that are not causal",
         "tokens": "its attention weights are over mixtures of tokens",
         "bias": f"{_MIXED}, so a score has no single distance; choose model.position=rotary, sinusoidal or learned",
@@ -50,9 +49,7 @@ class LinformerAttention(Attention):
         allowed = inputs.mask.allowed(inputs.query_positions, inputs.key_positions)
         # A padding mask has one row for all queries, so it can be applied to the keys.
         if allowed is not None and allowed.shape[-2] > 1:
-            raise GlasshouseError(
-                f"{_MIXED}, so a mask cannot differ between queries; use a padding mask, or another attention"
-            )
+            raise GlasshouseError(f"{_MIXED}; use a mask that is the same for all queries, or another attention")
         if allowed is not None:
             hidden = ~(allowed if allowed.dim() == 2 else allowed[:, None]).transpose(-2, -1)
             keys, values = keys.masked_fill(hidden, 0.0), values.masked_fill(hidden, 0.0)

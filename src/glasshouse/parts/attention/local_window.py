@@ -14,7 +14,6 @@ from torch import Tensor
 from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.attention.base import AttentionInputs
 from glasshouse.parts.attention.dot_product import DotProductAttention, DotProductSettings
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Window
 from glasshouse.specs.spec_fields import setting
 
@@ -33,7 +32,7 @@ class LocalAttention(DotProductAttention):
         )
 
     mixes_by_dot_product = False
-    unsupported: ClassVar[Unsupported] = {
+    unsupported: ClassVar[dict[str, str]] = {
         "cross": "tokens of two sequences have no distance, so there is no window between them; "
         "choose another model.attention for an encoder-decoder"
     }

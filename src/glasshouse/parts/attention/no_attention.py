@@ -5,14 +5,13 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from glasshouse.parts.cache import LayerCache
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Mask
 
 
 class NoAttention(nn.Module):
     """Returns zero, at no cost."""
 
-    unsupported: ClassVar[Unsupported] = {
+    unsupported: ClassVar[dict[str, str]] = {
         "blocks": "a Transformer without attention cannot mix tokens; model.attention='none' is for model.kind='recurrent'",
         "rows": "it has no attention weights",
     }

@@ -13,7 +13,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.parts.attention.base import Attention, AttentionInputs
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs.spec_fields import setting
 
 # The causal fast path splits a sequence into chunks of this many tokens.
@@ -34,7 +33,7 @@ class PerformerAttention(Attention):
             0, "number of random features per head; 0 means four times the head width", minimum=0, maximum=1_000_000
         )
 
-    unsupported: ClassVar[Unsupported] = {
+    unsupported: ClassVar[dict[str, str]] = {
         "rows": "Performer never forms attention weights, because it sums the features of the keys first",
         "tokens": "it has no attention weights",
         "bias": "Performer has no scores that a bias could be added to; choose model.position=rotary, sinusoidal or learned",
@@ -96,10 +95,7 @@ class PerformerAttention(Attention):
 
 
 def _causal_attention(queries_BHTF: Tensor, keys_BHTF: Tensor, values_BHTE: Tensor) -> Tensor:
-    """Attention of each query to the keys up to its own position.
-
-    Within a chunk all query-key pairs are computed. Earlier chunks enter by the sum of phi(k) v^T over their keys.
-    """
+    """Attention to the keys up to each position: pairs within a chunk, and sums of phi(k) v^T of earlier chunks."""
     length = queries_BHTF.shape[2]
     padding = -length % CHUNK
     queries, keys, values = (

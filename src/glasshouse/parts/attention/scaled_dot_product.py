@@ -57,10 +57,7 @@ def fused(
 
 
 def one_query(queries_BH1E: Tensor, keys_BGKE: Tensor, values_BGKE: Tensor, allowed: Tensor | None) -> Tensor:
-    """The same for one query of each head and a mask (B, 1, 1, K) that hides no query entirely.
-
-    The heads that share keys and values are queries of one head, so that these need not be repeated.
-    """
+    """The same for one query, without repeating keys; the mask (B, 1, 1, K) hides no query entirely."""
     groups = queries_BH1E.unflatten(1, (keys_BGKE.shape[1], -1)).squeeze(3)
     mixed = F.scaled_dot_product_attention(groups, keys_BGKE, values_BGKE, attn_mask=allowed)
     return mixed.flatten(1, 2).unsqueeze(2)

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from glasshouse.parts.positions.base import Position
-from glasshouse.specs.errors import SpecError
 
 
 class Alibi(Position):
@@ -25,13 +24,8 @@ class Alibi(Position):
 
     def __init__(self, heads: int) -> None:
         super().__init__()
+        self.built_for = ("heads", heads)
         self.register_buffer("slopes", torch.tensor(slopes(heads)), persistent=False)
-
-    def check(self, heads: int, head_width: int) -> None:
-        if len(self.slopes) != heads:
-            raise SpecError(
-                f"Alibi was built for {len(self.slopes)} heads, but the attention has {heads}; use Alibi(heads={heads})"
-            )
 
     def keep_heads(self, kept: Sequence[int]) -> None:
         self.slopes = self.slopes[list(kept)]
@@ -41,7 +35,6 @@ class Alibi(Position):
 
 
 def slopes(heads: int) -> list[float]:
-    """The slope of each head."""
     power = 2 ** math.floor(math.log2(heads))
     lower = [2 ** (-8 * (h + 1) / power) for h in range(power)]
     every_other_higher = [2 ** (-4 * (h + 1) / power) for h in range(0, 2 * power, 2)]

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse import cpu_kernels
-from glasshouse.parts.capabilities import Unsupported
 
 
 class Position(nn.Module):
@@ -19,13 +18,11 @@ class Position(nn.Module):
     # How it works: it is added to the embeddings once, or in each attention it rotates queries and keys or biases the
     # scores. The attention needs the capability of the same name.
     mechanism: ClassVar[Literal["embedding", "rotation", "bias", ""]] = ""
-    unsupported: ClassVar[Unsupported] = {}
+    unsupported: ClassVar[dict[str, str]] = {}
     # Encodings with the same key rotate alike, so that the layers of a model can share `rotation`.
     rotation_key: Any = None
-
-    def check(self, heads: int, head_width: int) -> None:
-        """Raise SpecError if this part was built for an attention of other sizes."""
-        return
+    # The size of its attention that it was built for, "heads" or "head_width", if that matters.
+    built_for: tuple[str, int] | None = None
 
     def keep_heads(self, kept: Sequence[int]) -> None:
         """Remove what belongs to other heads of the attention, counted from 0. Most encodings are the same for all heads."""
@@ -36,7 +33,6 @@ class Position(nn.Module):
         return
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
-        """Add the positions to token embeddings."""
         return x_BTD
 
     def rotation(self, positions: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -49,7 +45,6 @@ class Position(nn.Module):
         return None
 
     def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:
-        """Rotate queries or keys by their positions."""
         rotation = self.rotation(positions)
         return x_BHTE if rotation is None else rotate_by(x_BHTE, *rotation)
 

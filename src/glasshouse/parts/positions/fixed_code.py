@@ -1,13 +1,8 @@
 """Fixed positional codes: vectors that are added to the embeddings and are not trained. Their size follows the embeddings.
 
 Vaswani et al. (Attention Is All You Need, 2017) multiply the embeddings by sqrt(width) before they add sines of amplitude 1.
-Embedding entries with standard deviation 1 / sqrt(width) then have standard deviation 1. Here the code is scaled to the
-embeddings instead, which gives the same ratio. There are three reasons:
-
-- The embedding matrix may be the output matrix too (tied heads), and imports and exports read it. A factor in front of it
-  would have to be undone there.
-- A code has the size of whatever it is added to: tokens, or the patches of a picture.
-- The ratio is the same for every width and every initialisation, so a comparison of positions compares nothing else.
+Here the code is scaled to the embeddings instead, which gives the same ratio: at every width and initialisation, for tokens
+and for patches, and without a factor in front of an embedding matrix that may be the output matrix too.
 
 Axes: B batch, T time, D width.
 """
@@ -20,7 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.positions.base import Position
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
@@ -76,9 +70,7 @@ class Sinusoidal(FixedCode):
     def __init__(self, width: int, position_scale: float = 0.0) -> None:
         super().__init__(width, position_scale)
         if width % 2:
-            raise SpecError(
-                f"sinusoidal positions are pairs of sine and cosine, but the width {width} is odd; choose an even width"
-            )
+            raise SpecError(f"sinusoidal positions are pairs of sine and cosine; choose an even width, not {width}")
         exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
         self.register_buffer("frequencies", 10000.0**-exponents, persistent=False)
 
@@ -98,15 +90,13 @@ class OneHot(FixedCode):
     sqrt(D). The code is then as large as the embeddings.
     """
 
-    unsupported: ClassVar[Unsupported] = {"longer": "it has no vector for a position beyond the context it was built for"}
+    unsupported: ClassVar[dict[str, str]] = {"longer": "it has no vector for a position beyond the context it was built for"}
 
     def __init__(self, context: int, width: int, position_scale: float = 0.0) -> None:
         super().__init__(width, position_scale)
         if context > width:
-            raise SpecError(
-                f"one-hot positions need one feature for each position, but data.context={context} is more than "
-                f"model.width={width}; increase the width or shorten the context"
-            )
+            reason = f"one-hot positions need a feature for each of data.context={context} positions"
+            raise SpecError(f"{reason}, and model.width={width} is fewer; increase the width or shorten the context")
         self.context = context
 
     def code(self, positions: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.positions.base import Position
 
 
@@ -12,7 +11,7 @@ class Learned(Position):
     """x_t + table[t]. Has n D parameters, and no vector for positions beyond the context it was built for."""
 
     mechanism = "embedding"
-    unsupported: ClassVar[Unsupported] = {"longer": "its table ends at the context it was built for"}
+    unsupported: ClassVar[dict[str, str]] = {"longer": "its table ends at the context it was built for"}
 
     def __init__(self, context: int, width: int, embedding_deviation: float = 0.0) -> None:
         super().__init__()

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.positions.base import Position
-from glasshouse.specs.errors import SpecError
 
 
 class LearnedBias(Position):
@@ -20,14 +19,8 @@ class LearnedBias(Position):
 
     def __init__(self, rows: int, heads: int) -> None:
         super().__init__()
+        self.built_for = ("heads", heads)
         self.table = nn.Parameter(torch.zeros(rows, heads))
-
-    def check(self, heads: int, head_width: int) -> None:
-        if self.table.shape[1] != heads:
-            raise SpecError(
-                f"{type(self).__name__} was built for {self.table.shape[1]} heads, but the attention has {heads}; "
-                f"build it with heads={heads}"
-            )
 
     def keep_heads(self, kept: Sequence[int]) -> None:
         self.table = nn.Parameter(self.table.detach()[:, list(kept)])

@@ -32,11 +32,8 @@ class Rotary(Position):
     def __init__(self, head_width: int, rotary_base: float = 10000.0) -> None:
         super().__init__()
         if head_width % 2:
-            raise SpecError(
-                f"rotary positions rotate pairs of features, but the head width {head_width} is odd; "
-                "change model.heads or model.width"
-            )
-        self.rotation_key = ("rotary", head_width, rotary_base)
+            raise SpecError(f"rotary positions need an even head width, not {head_width}; change model.heads or model.width")
+        self.rotation_key, self.built_for = ("rotary", head_width, rotary_base), ("head_width", head_width)
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
         self.register_buffer("frequencies", rotary_base**-exponents, persistent=False)
 
@@ -47,13 +44,6 @@ class Rotary(Position):
         if self.frequencies.dtype.itemsize < before.dtype.itemsize:
             self.frequencies = before.to(self.frequencies.device)
         return self
-
-    def check(self, heads: int, head_width: int) -> None:
-        if 2 * len(self.frequencies) != head_width:
-            raise SpecError(
-                f"Rotary was built for a head width of {2 * len(self.frequencies)}, but the attention has {head_width}; "
-                f"use Rotary(head_width={head_width})"
-            )
 
     def rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         angles = positions[..., None].float() * self.frequencies

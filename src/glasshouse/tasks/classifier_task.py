@@ -1,4 +1,5 @@
-"""Fitting the wide part of a classifier to the training texts: inverse document frequencies, then weights.
+"""The base class of tasks with a classifier, and the fit of its wide part to the training texts: inverse document
+frequencies, then weights.
 
 The network learns in the presence of the wide part. On the texts that it was fitted to, the wide part is far more often
 right than on others. So a training text gets the logits of a model that was fitted without it (cross-fitting).
@@ -6,21 +7,29 @@ right than on others. So a training text gets the logits of a model that was fit
 Axes: B batch, F n-grams of a text, N texts, K buckets, C classes.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterator
+from copy import copy
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
+from glasshouse.models.base import Model
+from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.models.heads.wide_part import WidePart
 from glasshouse.records import progress_bar
+from glasshouse.specs.declared import settings_of
+from glasshouse.specs.spec import ModelSpec
 from glasshouse.tasks import linear_classifier
-from glasshouse.tasks.base import Batch
+from glasshouse.tasks.base import Batch, Forward
 from glasshouse.tasks.linear_classifier import LabelledRows
-from glasshouse.tasks.text_inputs import TextInputs
+from glasshouse.tasks.text_inputs import arguments
+from glasshouse.tasks.whole_text_task import LabelTask
 
 # Tokens of a batch, which bound its memory.
 BATCH_TOKENS = 8192
@@ -31,22 +40,10 @@ LEAST_TEXTS = 2
 
 
 class WideFit:
-    """The wide part of a task's models. The first model has it fitted; the others get the same tensors.
+    """The wide part of a task's models. The first model has it fitted; the others get the same tensors."""
 
-    `truth(shard, examples)` tells which classes apply to some texts (N, C). `exclusive`: exactly one does. `weights_C` are
-    the weights of the classes in the training loss.
-    """
-
-    def __init__(
-        self,
-        inputs: TextInputs,
-        prepared: PreparedData,
-        truth: Callable[[Shard, np.ndarray], np.ndarray],
-        exclusive: bool,
-        weights_C: np.ndarray | None = None,
-    ) -> None:
-        self.inputs, self.prepared, self.truth, self.exclusive = inputs, prepared, truth, exclusive
-        self.weights_C = weights_C
+    def __init__(self, task: "ClassifierTask", prepared: PreparedData) -> None:
+        self.task, self.prepared = task, prepared
         self.tensors: dict[str, Tensor] | None = None
         self.logits_NC: Tensor | None = None
 
@@ -58,7 +55,6 @@ class WideFit:
         )
 
     def set(self, wide: WidePart) -> None:
-        """Set the tensors of a model's wide part."""
         if self.tensors is None:
             tokenizer = self.prepared.tokenizer
             wide.set_token_bytes([tokenizer.token_bytes(token) for token in range(tokenizer.vocabulary)])
@@ -90,9 +86,9 @@ class WideFit:
         return logits_NC
 
     def _batches(self, shard: Shard, examples: np.ndarray) -> Iterator[tuple[np.ndarray, Batch]]:
-        texts = max(BATCH_TOKENS // self.inputs.context, 1)
+        texts = max(BATCH_TOKENS // self.task.inputs.context, 1)
         for begin in range(0, len(examples), texts):
-            yield (chosen := examples[begin : begin + texts]), self.inputs.batch(shard, chosen)
+            yield (chosen := examples[begin : begin + texts]), self.task.inputs.batch(shard, chosen)
 
     def _inverse_document_frequencies(self, wide: WidePart, shard: Shard, examples: np.ndarray) -> Tensor:
         """ln((1 + texts) / (1 + texts with the n-gram)) + 1, and 0 for rare n-grams."""
@@ -108,7 +104,6 @@ class WideFit:
         return idf_K.masked_fill(texts_K < LEAST_TEXTS, 0.0)
 
     def _rows(self, wide: WidePart, shard: Shard, examples: np.ndarray) -> LabelledRows:
-        """The features and the classes of some texts of a split."""
         from scipy.sparse import csr_matrix, vstack
 
         columns = len(wide.weight_KC)
@@ -118,10 +113,57 @@ class WideFit:
             texts, _ = (used := values_BF > 0).nonzero(as_tuple=True)
             entries = values_BF[used].numpy(), (texts.numpy(), buckets_BF[used].numpy())
             features.append(csr_matrix(entries, shape=(len(buckets_BF), columns)))
-        truth_NC = self.truth(shard, examples).astype(float)
-        weights_N = np.ones(len(examples)) if self.weights_C is None else truth_NC @ self.weights_C
-        return LabelledRows(vstack(features, format="csr"), truth_NC, weights_N, self.exclusive)
+        truth_NC, weights = self.task.truth(shard, examples).astype(float), self.task.weights
+        weights_N = np.ones(len(examples)) if weights is None else truth_NC @ weights.numpy()
+        return LabelledRows(vstack(features, format="csr"), truth_NC, weights_N, self.task.exclusive)
 
 
 def _sample(shard: Shard) -> np.ndarray:
     return np.arange(0, shard.documents, max(-(-shard.documents // MAX_TEXTS), 1))
+
+
+class ClassifierTask(LabelTask):
+    """A task of a classifier. Either exactly one class applies to each text, or any number of them do."""
+
+    head = "classifier"
+    heads = (ClassifierHead,)
+    exclusive: ClassVar[bool] = True
+    # The weights of the classes in the training loss, if they differ.
+    weights: Tensor | None = None
+    # Set by `complete_model`, if the head has a wide part.
+    wide: WideFit | None = None
+
+    @abstractmethod
+    def truth(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
+        """Whether each class applies to each of some examples (N, C)."""
+
+    @abstractmethod
+    def label_tensors(self, shard: Shard, examples: np.ndarray) -> Batch:
+        """The labels of a batch, with what else its loss needs."""
+
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+        model = super().complete_model(model, prepared)
+        if settings_of(ClassifierHead, model.head.own).wide:
+            self.wide = WideFit(self, prepared)
+        return model
+
+    def initialise(self, model: Model) -> None:
+        if self.wide is not None and model.head.wide is not None:
+            self.wide.set(model.head.wide)
+
+    def notes(self) -> tuple[str, ...]:
+        return () if self.wide is None else (self.wide.note(),)
+
+    def for_timing(self) -> "ClassifierTask":
+        task = copy(self)
+        task.wide = None
+        return task
+
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        batch = {**self.inputs.batch(shard, examples), **self.label_tensors(shard, examples)}
+        return batch if self.wide is None else self.wide.add_logits(batch, shard, examples)
+
+    def logits(self, model: Forward, batch: Batch) -> Tensor:
+        """The logits (N, C) in training, in float32: those of the network plus those of a wide part."""
+        logits = model(batch["tokens"], **arguments(batch))
+        return (logits + batch["wide_logits"] if "wide_logits" in batch else logits).float()
