@@ -2,12 +2,11 @@
 
 import hashlib
 import json
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from zipfile import BadZipFile
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ TASKS = {
     "tag": of_field("tags", word_models.TAGGERS, word_models.score_tags, ACCURACY),
 }
 # The version of the cache. It is raised when the same data would give other scores, other titles or another file layout.
-FORMAT = 3
+FORMAT = 4
 # Tokens that are decoded at a time, if the text of a prepared folder is needed.
 DECODED_TOKENS = 100_000
 
@@ -56,11 +55,10 @@ def load_or_train(
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[Baseline]:
     """The baselines of a task on prepared data. `task_name` is a key of `TASKS`."""
-    folder = _folder(prepared, task_name)
-    if folder.exists():
-        # A damaged entry is computed again, and stays as it is.
-        with suppress(OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error, NotImplementedError):
-            return _read(folder)
+    file = _file(prepared, task_name)
+    # What is missing or damaged is computed again.
+    with suppress(OSError, ValueError, TypeError, AttributeError):
+        return [_baseline(**entry) for entry in kept_json.read(file)]
     documents = partial(_decoded, prepared) if prepared_folder.named(data) else find_source(data, task.columns).documents
     held_out = held_out_split(prepared)
     choice = "validation" if held_out == "test" and prepared.splits["validation"].tokens_count > 1 else ""
@@ -68,17 +66,18 @@ def load_or_train(
     for baseline in TASKS[task_name].train(BaselineData(prepared, documents, held_out, choice)):
         baselines.append(baseline)
         progress(len(baselines) / TASKS[task_name].count)
-    # Another process may have written the same entry, and without a cache they are trained again.
-    with suppress(OSError), atomic_files.folder(folder) as temporary:
-        _write(temporary, baselines)
+    # Without a cache they are trained again.
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        atomic_files.write_json(file, [_entry(baseline) for baseline in baselines])
     return baselines
 
 
-def _folder(prepared: PreparedData, task_name: str) -> Path:
+def _file(prepared: PreparedData, task_name: str) -> Path:
     # Only language models depend on how the tokenizer splits the text.
     tokens = prepared.tokenizer.digest() if task_name == "next-token" else ""
     key = json.dumps([FORMAT, prepared.fingerprint, task_name, tokens])
-    return cache_folder() / "baselines" / hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
+    return cache_folder() / "baselines" / f"{hashlib.blake2b(key.encode(), digest_size=12).hexdigest()}.json"
 
 
 def _decoded(prepared: PreparedData, split: str) -> Iterator[Document]:
@@ -90,24 +89,11 @@ def _decoded(prepared: PreparedData, split: str) -> Iterator[Document]:
         yield Document(prepared.tokenizer.decode(words), continues=begin > 0)
 
 
-def _write(folder: Path, baselines: list[Baseline]) -> None:
-    arrays: dict[str, np.ndarray] = {}
-    for number, baseline in enumerate(baselines):
-        arrays |= {f"{number}.values.{name}": values for name, values in baseline.values.items()}
-        if baseline.places is not None:
-            arrays[f"{number}.places"] = baseline.places
-    atomic_files.write_json(folder / "baselines.json", [baseline.figures() for baseline in baselines])
-    with open(folder / "values.npz", "wb") as output:
-        np.savez_compressed(output, allow_pickle=False, **arrays)
+def _entry(baseline: Baseline) -> dict[str, Any]:
+    values = {name: array.tolist() for name, array in baseline.values.items()}
+    return {**baseline.figures(), "values": values, "places": None if baseline.places is None else baseline.places.tolist()}
 
 
-def _read(folder: Path) -> list[Baseline]:
-    entries = kept_json.read(folder / "baselines.json")
-    with np.load(folder / "values.npz", allow_pickle=False) as arrays:
-        stored = {name: np.asarray(arrays[name]) for name in arrays.files}
-    baselines = []
-    for number, entry in enumerate(entries):
-        start = f"{number}.values."
-        values = {name.removeprefix(start): array for name, array in stored.items() if name.startswith(start)}
-        baselines.append(Baseline(**entry, values=values, places=stored.get(f"{number}.places")))
-    return baselines
+def _baseline(values: dict[str, list[float]], places: list[int] | None, **figures: Any) -> Baseline:
+    arrays = {name: np.array(items) for name, items in values.items()}
+    return Baseline(**figures, values=arrays, places=None if places is None else np.array(places))

@@ -29,10 +29,10 @@ class Mask(ABC):
         """Booleans (..., Q, K) for query positions (..., Q) and key positions (..., K); None if all are allowed."""
 
     def __and__(self, other: "Mask") -> "Mask":
-        return Both(self, other)
+        return Combined(self, other, either=False)
 
     def __or__(self, other: "Mask") -> "Mask":
-        return Either(self, other)
+        return Combined(self, other, either=True)
 
 
 class Everything(Mask):
@@ -90,30 +90,18 @@ class SameText(Mask):
         return texts[:, None] == texts
 
 
-class Both(Mask):
-    """Allows what both of two masks allow."""
+class Combined(Mask):
+    """Allows what both of two masks allow, or what at least one of them allows (`either`)."""
 
-    def __init__(self, first: Mask, second: Mask) -> None:
-        self.first, self.second = first, second
-        self.causal = first.causal or second.causal
+    def __init__(self, first: Mask, second: Mask, either: bool) -> None:
+        self.first, self.second, self.either = first, second, either
+        self.causal = first.causal and second.causal if either else first.causal or second.causal
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         first, second = self.first.allowed(queries, keys), self.second.allowed(queries, keys)
         if first is None or second is None:
-            return second if first is None else first
-        return first & second
-
-
-class Either(Mask):
-    """Allows what at least one of two masks allows."""
-
-    def __init__(self, first: Mask, second: Mask) -> None:
-        self.first, self.second = first, second
-        self.causal = first.causal and second.causal
-
-    def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        first, second = self.first.allowed(queries, keys), self.second.allowed(queries, keys)
-        return None if first is None or second is None else first | second
+            return None if self.either else (second if first is None else first)
+        return first | second if self.either else first & second
 
 
 def sequence_mask(lengths_B: Tensor | None, causal: bool = False) -> Mask:

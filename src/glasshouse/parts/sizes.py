@@ -37,7 +37,7 @@ def _parameters(part: type) -> Iterator[str]:
     """The names of a constructor's parameters, and of the one that it hands its `**options` on to."""
     for kind in part.__mro__:
         if "__init__" in vars(kind):
-            parameters = signature(kind.__init__).parameters  # type: ignore[misc]
+            parameters = signature(vars(kind)["__init__"]).parameters
             yield from parameters
             if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
                 return
