@@ -124,5 +124,5 @@ class Recurrent(TextModel):
     def empty_cache(self, batch: int, slots: int) -> Cache:
         """Slots for the states of each layer, and for the keys and values of the attention."""
         like = self.embedding.weight
-        cells = [LayerCache.empty(batch, 1, slots, layer.forwards.state, like) for layer in self._recurrences]
+        cells = [LayerCache.empty(like, (batch, 1, slots, layer.forwards.state)) for layer in self._recurrences]
         return Cache([*cells, self.attention.empty_cache(batch, slots, like)])

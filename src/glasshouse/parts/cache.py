@@ -48,30 +48,18 @@ class OneTokenStep:
         return self._shared[key]
 
 
+@dataclass(eq=False)
 class LayerCache:
-    """The slots of one layer, keys and values of a `source`, and the `step` that reads one token a row, up to the last."""
+    """The slots (B, H, S, E) of a layer, keys and values of a `source`, and the `step` that reads one token a row."""
 
-    def __init__(
-        self,
-        keys_BHSE: Tensor,
-        values_BHSE: Tensor,
-        source: tuple[Tensor, Tensor] | None = None,
-        step: OneTokenStep | None = None,
-    ) -> None:
-        self.keys, self.values, self.source, self.step = keys_BHSE, values_BHSE, source, step
+    keys: Tensor
+    values: Tensor
+    source: tuple[Tensor, Tensor] | None = None
+    step: OneTokenStep | None = None
 
     @classmethod
-    def empty(
-        cls,
-        batch: int,
-        heads: int,
-        slots: int,
-        head_width: int,
-        like: Tensor,
-        source: tuple[Tensor, Tensor] | None = None,
-    ) -> "LayerCache":
+    def empty(cls, like: Tensor, shape: tuple[int, ...], source: tuple[Tensor, Tensor] | None = None) -> "LayerCache":
         """An empty cache with the dtype and device of `like`."""
-        shape = (batch, heads, slots, head_width)
         return cls(like.new_zeros(shape), like.new_zeros(shape), source)
 
     def extend(self, keys_BHTE: Tensor, values_BHTE: Tensor, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
@@ -139,7 +127,7 @@ class Cache:
         layers = []
         for layer in self.layers:
             old_rows, heads, old_slots, width = layer.keys.shape
-            larger = LayerCache.empty(rows, heads, self.prefix + slots, width, layer.keys, layer.source)
+            larger = LayerCache.empty(layer.keys, (rows, heads, self.prefix + slots, width), layer.source)
             larger.keys[:old_rows, :, :old_slots], larger.values[:old_rows, :, :old_slots] = layer.keys, layer.values
             layers.append(larger)
         return Cache(layers, self.memory, self.prefix)

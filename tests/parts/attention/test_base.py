@@ -18,7 +18,8 @@ def test_the_first_attention_is_unchanged_and_later_ones_mix_its_values():
     plain = parts.MultiHeadAttention(width=8, heads=2)
     mixing = parts.MultiHeadAttention(width=8, heads=2, value_residual=True)
     mixing.load_state_dict(plain.state_dict(), strict=False)
-    x, first = torch.randn(2, 5, 8), []
+    x = torch.randn(2, 5, 8)
+    first: list[torch.Tensor] = []
     torch.testing.assert_close(mixing(x, parts.Causal(), first_values=first), plain(x, parts.Causal()))
     later = torch.randn(2, 5, 8)
     with torch.no_grad():

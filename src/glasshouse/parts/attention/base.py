@@ -232,7 +232,7 @@ class Attention(nn.Module, ABC):
 
     def empty_cache(self, batch: int, slots: int, like: Tensor, source: tuple[Tensor, Tensor] | None = None) -> LayerCache:
         """An empty cache with the dtype and device of `like`; `source` is for a cross-attention beside this attention."""
-        return LayerCache.empty(batch, self.key_value_heads, slots, self.head_width, like, source)
+        return LayerCache.empty(like, (batch, self.key_value_heads, slots, self.head_width), source)
 
     def max_length(self) -> int | None:
         """The longest sequence that this attention accepts, or None if there is no limit."""

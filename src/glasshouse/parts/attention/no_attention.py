@@ -22,7 +22,7 @@ class NoAttention(nn.Module):
         return x.new_zeros(())
 
     def empty_cache(self, batch: int, slots: int, like: Tensor) -> LayerCache:
-        return LayerCache.empty(batch, 1, slots, 1, like)
+        return LayerCache.empty(like, (batch, 1, slots, 1))
 
     def flops(self, queries: int, keys: int, causal: bool) -> int:
         return 0
