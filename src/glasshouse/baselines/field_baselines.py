@@ -89,12 +89,7 @@ def read(documents: Iterable[Document], name: str) -> Examples:
 
 
 def train(
-    method: Method,
-    training: Examples,
-    choice: Examples | None,
-    held_out: Examples,
-    score: Score,
-    criteria: Sequence[Metric],
+    method: Method, training: Examples, choice: Examples | None, held_out: Examples, score: Score, criteria: Sequence[Metric]
 ) -> Baseline:
     """Train a method, choose its strength, and score it. What cannot be trained says so in its note."""
     baseline = Baseline(method.name, method.title)

@@ -26,8 +26,8 @@ def parts(
         for paragraph in (*entry.about.split("\n\n"), entry.source):
             if paragraph:
                 console.print(" ".join(paragraph.split()), markup=False)
-        for setting in entry.settings:
-            console.print(f"- {setting.name} = {setting.default!r}: {setting.about}", markup=False)
+        for name, (_, rule, default) in entry.settings.items():
+            console.print(f"- {name} = {default!r}: {rule.about}", markup=False)
         for capability, reason in entry.unsupported.items():
             console.print(f"- lacks {capability} ({meanings[capability]}): {reason}", markup=False)
         console.print()

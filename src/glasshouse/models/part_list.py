@@ -7,6 +7,7 @@ from inspect import cleandoc
 from glasshouse.models import part_factory
 from glasshouse.specs import catalogue, declared, spec_fields
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec_fields import SpecField
 
 # Family of parts -> the field of a spec that names a part of the family.
 FAMILIES = {
@@ -19,15 +20,6 @@ FAMILIES = {
 
 
 @dataclass(frozen=True)
-class PartSetting:
-    """A setting that a part declares: its dotted name in a spec, its default value and its help text."""
-
-    name: str
-    default: object
-    about: str
-
-
-@dataclass(frozen=True)
 class PartEntry:
     """One part: its word in a spec's field, class, docstring, first paragraph of its module's, and missing capabilities."""
 
@@ -36,7 +28,7 @@ class PartEntry:
     name: str
     about: str
     source: str
-    settings: tuple[PartSetting, ...]
+    settings: dict[str, SpecField]
     unsupported: dict[str, str]
 
 
@@ -65,10 +57,10 @@ def _entry(name: str, word: str) -> PartEntry:
         about=cleandoc(part.__doc__ or ""),
         # The docstring of a module with several parts describes no single part.
         source="" if shared else cleandoc(module.__doc__ or "").split("\n\n")[0],
-        settings=tuple(
-            PartSetting(f"{FAMILIES[name].rpartition('.')[0]}.{field}", default, rule.about)
-            for field, (_, rule, default) in spec_fields.fields(declared.settings_class(part)).items()
-        ),
+        settings={
+            f"{FAMILIES[name].rpartition('.')[0]}.{field}": declaration
+            for field, declaration in spec_fields.fields(declared.settings_class(part)).items()
+        },
         unsupported=dict(getattr(part, "unsupported", {})),
     )
 

@@ -84,11 +84,7 @@ class Recurrent(TextModel):
         )
 
     def features(
-        self,
-        tokens_BT: Tensor,
-        positions: Tensor | None = None,
-        cache: Cache | None = None,
-        lengths: Tensor | None = None,
+        self, tokens_BT: Tensor, positions: Tensor | None = None, cache: Cache | None = None, lengths: Tensor | None = None
     ) -> Tensor:
         """The states (B, T, D) of the last layer plus the output of the attention. A cache needs positions (B, T)."""
         check_length([self.position, self.attention], tokens_BT.shape[1])

@@ -20,15 +20,7 @@ if TRITON_INSTALLED:
 
     @triton.jit
     def _normalise_kernel(
-        x,
-        gain,
-        bias,
-        output,
-        epsilon,
-        WIDTH: tl.constexpr,
-        PADDED: tl.constexpr,
-        CENTRED: tl.constexpr,
-        BIAS: tl.constexpr,
+        x, gain, bias, output, epsilon, WIDTH: tl.constexpr, PADDED: tl.constexpr, CENTRED: tl.constexpr, BIAS: tl.constexpr
     ):
         """One vector. CENTRED: its mean is subtracted, as in layer norm."""
         row, feature = tl.program_id(0), tl.arange(0, PADDED)

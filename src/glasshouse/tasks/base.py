@@ -236,17 +236,9 @@ class Task(ABC):
         with evaluation_mode(model):
             return self.score(Scoring(model, shard, settings, final, progress, forward or model, examples))
 
-    def evaluate(
-        self,
-        model: Model,
-        shard: Shard,
-        settings: EvaluationSpec,
-        final: bool = True,
-        progress: Progress = no_progress,
-        forward: Forward | None = None,
-    ) -> Evaluation:
-        """The metrics of a model on a split, and in a final evaluation the values of its items."""
-        scores = self.scores(model, shard, settings, final, progress, forward)
+    def evaluate(self, model: Model, shard: Shard, settings: EvaluationSpec, final: bool = True, **how: Any) -> Evaluation:
+        """The metrics of a model on a split, and in a final evaluation the values of its items. `how` is for `scores`."""
+        scores = self.scores(model, shard, settings, final, **how)
         metrics = self.metrics.measure(scores)
         if not final:
             return Evaluation(metrics)

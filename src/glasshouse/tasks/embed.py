@@ -53,11 +53,7 @@ class Embed(PairTask):
     @dataclass(frozen=True)
     class Settings(GroupByLength):
         temperature: float = setting(
-            0.05,
-            "the similarities of texts are divided by this before the softmax",
-            minimum=1e-3,
-            maximum=10**6,
-            rare=True,
+            0.05, "the similarities of texts are divided by this before the softmax", minimum=1e-3, maximum=10**6, rare=True
         )
 
     def __init__(self, context: int, rows: int, temperature: float, group_by_length: bool = False) -> None:

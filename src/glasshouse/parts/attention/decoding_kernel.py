@@ -204,13 +204,7 @@ def attend(
     )
     if shares > 1:
         _combine_kernel[(rows * heads,)](
-            partial,
-            output,
-            shares,
-            WIDTH=width,
-            PADDED=padded,
-            MOST_SHARES=MOST_SHARES,
-            num_warps=1,
+            partial, output, shares, WIDTH=width, PADDED=padded, MOST_SHARES=MOST_SHARES, num_warps=1
         )
     return output[:, :, None]
 
