@@ -27,7 +27,7 @@ def data(tmp_path: Path) -> BaselineData:
 
 
 def test_a_text_of_period_six_needs_three_tokens_and_not_two(data: BaselineData) -> None:
-    [baseline] = language_models.best_ngram_model(data)
+    baseline = language_models.best_ngram_model(data)
     assert baseline.settings["order"] >= 3
     assert baseline.title == formatting.with_article(f"{baseline.settings['order']}-gram model (Kneser-Ney)")
     shard = data.prepared.splits["test"]
@@ -38,13 +38,13 @@ def test_a_text_of_period_six_needs_three_tokens_and_not_two(data: BaselineData)
 
 
 def test_the_means_of_the_values_are_the_metrics(data: BaselineData) -> None:
-    [baseline] = language_models.best_ngram_model(data)
+    baseline = language_models.best_ngram_model(data)
     for name in ("loss", "bits_per_byte"):
         assert baseline.values[name].mean() == pytest.approx(baseline.metrics[name])
 
 
 def test_without_validation_the_order_is_the_default(data: BaselineData) -> None:
-    [baseline] = language_models.best_ngram_model(BaselineData(data.prepared, data.documents, "test", ""))
+    baseline = language_models.best_ngram_model(BaselineData(data.prepared, data.documents, "test", ""))
     assert baseline.settings == {"order": language_models.DEFAULT_ORDER}
     shard = data.prepared.splits["test"]
     training = np.asarray(data.prepared.splits["train"].tokens, np.int64)
@@ -56,10 +56,10 @@ def test_without_validation_the_order_is_the_default(data: BaselineData) -> None
 def test_limits_are_said(data: BaselineData, monkeypatch: pytest.MonkeyPatch) -> None:
     total = data.prepared.splits["train"].tokens_count
     monkeypatch.setattr(language_models, "MOST_TRAINING_TOKENS", 50)
-    [short] = language_models.best_ngram_model(data)
+    short = language_models.best_ngram_model(data)
     assert short.note == f"trained on the last 50 of {total:,} tokens"
     monkeypatch.setattr(language_models, "MOST_HELD_OUT_TOKENS", 10)
-    [none] = language_models.best_ngram_model(data)
+    none = language_models.best_ngram_model(data)
     assert none.metrics == {}
     assert "not computed" in none.note
 

@@ -10,7 +10,6 @@ from glasshouse.baselines.baseline import Baseline, BaselineFigures
 from glasshouse.formatting import number
 from glasshouse.metrics.metric import Metric, Metrics
 from glasshouse.records import atomic_files, kept_json
-from glasshouse.results import study_text
 from glasshouse.results.report import BaselineSection
 from glasshouse.specs.errors import RunError
 from glasshouse.verdicts.estimates import from_units
@@ -64,7 +63,6 @@ class BaselineResults:
     items: str
     run: Mapping[str, float]
     baselines: tuple[BaselineResult, ...]
-    note: str = ""
     format: int = field(default=FORMAT)
 
     def best(self, metric: Metric) -> BaselineResult | None:
@@ -93,7 +91,7 @@ class BaselineResults:
         metric = metrics.find(self.metric)
         best = self.best(metric)
         if best is None:
-            return study_text.sentence(self.note or "no baseline could be trained", capital=True)
+            return "No baseline could be trained."
         own, other = metric.text(self.run[metric.name]), metric.text(best.metrics[metric.name])
         title, difference = f"{self.split} {metric.title}", best.difference(metric.name)
         alone = len(self._trained(metric)) == 1

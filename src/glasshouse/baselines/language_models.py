@@ -29,25 +29,23 @@ MOST_HELD_OUT_BYTES = 500_000
 
 
 def language_models(data: BaselineData) -> Iterator[Baseline]:
-    yield from best_ngram_model(data)
+    yield best_ngram_model(data)
     yield from compressor(data)
 
 
-def best_ngram_model(data: BaselineData) -> Iterator[Baseline]:
+def best_ngram_model(data: BaselineData) -> Baseline:
     training, held_out = data.prepared.splits["train"], data.prepared.splits[data.held_out]
     if held_out.tokens_count > MOST_HELD_OUT_TOKENS:
-        yield Baseline(NAME, TITLE, note=f"not computed: {held_out.tokens_count:,} tokens would take minutes")
-        return
+        return Baseline(NAME, TITLE, note=f"not computed: {held_out.tokens_count:,} tokens would take minutes")
     if training.tokens_count < 2:
-        yield Baseline(NAME, TITLE, note="cannot be trained: there is no training text")
-        return
+        return Baseline(NAME, TITLE, note="cannot be trained: there is no training text")
     tokens = np.asarray(training.tokens[-MOST_TRAINING_TOKENS:], np.int64)
     vocabulary = data.prepared.tokenizer.vocabulary
     choice = data.prepared.splits[data.choice] if data.choice else None
     model, validation = _choose_order(tokens, vocabulary, choice)
     note = f"trained on the last {len(tokens):,} of {training.tokens_count:,} tokens"
     metrics, values = NextToken.metrics.results(token_scores(model, np.asarray(held_out.tokens, np.int64), held_out))
-    yield Baseline(
+    return Baseline(
         NAME,
         with_article(f"{model.order}-gram model (Kneser-Ney)"),
         {name: metrics[name] for name in ("loss", "perplexity", "bits_per_byte")},

@@ -22,7 +22,7 @@ from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks.base import IGNORED, Batch, Forward, LabelSmoothing
-from glasshouse.tasks.text_inputs import Rows, joined, repeated, rows_of, texts_of, truncated
+from glasshouse.tasks.text_inputs import Rows, joined, lengths_of, repeated, rows_of, texts_of, truncated
 from glasshouse.tasks.written_text import WrittenTextTask
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
@@ -99,9 +99,9 @@ class Translate(WrittenTextTask):
     def truncated(self, shard: Shard) -> int:
         if not shard.documents:
             return 0
-        sides = zip((shard, shard.target), self.max_lengths, strict=True)
-        too_long = [np.diff(side.starts) - (side.separator is not None) > max_length for side, max_length in sides]
-        return int((too_long[0] | too_long[1]).sum())
+        examples, (source_length, target_length) = np.arange(shard.documents), self.max_lengths
+        too_long = (lengths_of(shard, examples) > source_length) | (lengths_of(shard.target, examples) > target_length)
+        return int(too_long.sum())
 
     def example_lengths(self, shard: Shard) -> np.ndarray:
         """A sort key: the target's length first, because each target token costs a prediction, then the source's."""

@@ -44,9 +44,9 @@ class FixedCode(Position, ABC):
     def code(self, positions: Tensor) -> Tensor:
         """The vectors (..., T, D) of these positions, before they are scaled."""
 
-    @abstractmethod
     def factor(self, deviation: float) -> float:
         """The factor that makes the code as large as embeddings with entries of this standard deviation."""
+        return deviation
 
     def initialise(self, deviation: float) -> None:
         if self.follows_embeddings:
@@ -77,9 +77,6 @@ class Sinusoidal(FixedCode):
     def code(self, positions: Tensor) -> Tensor:
         angles = positions[..., None].float() * self.frequencies
         return torch.cat([angles.sin(), angles.cos()], dim=-1)
-
-    def factor(self, deviation: float) -> float:
-        return deviation
 
 
 class OneHot(FixedCode):
