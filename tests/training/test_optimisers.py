@@ -204,7 +204,7 @@ def test_the_list_of_parts_has_every_optimiser():
     entries = {entry.word: entry for entry in part_list.parts_of("optimiser")}
     assert list(entries) == catalogue.names("optimiser")
     assert all(entry.about for entry in entries.values())
-    assert "training.momentum" in [setting.name for setting in entries["muon"].settings]
+    assert "training.momentum" in entries["muon"].settings
 
 
 def test_settings_of_an_optimiser_exist_only_with_it():
