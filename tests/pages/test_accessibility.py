@@ -59,7 +59,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "explorer": lambda: explorer_page.render(example_exploration.exploration()),
     "debate": lambda: debate_page.render(test_debate_page.content("a topic")),
     "scaling": lambda: scaling_page.render(scaling_report.content(laws(0), "a study", 1e18)),
-    "transfer": lambda: scaling_page.render_transfer(
+    "transfer": lambda: scaling_page.render(
         transfer_report.content(recipe_transfer.compare(laws(0), laws(1), "old", "new"))
     ),
     "retrieval": lambda: retrieval_page.render(retrieval()),

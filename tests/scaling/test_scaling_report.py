@@ -21,9 +21,9 @@ def test_the_page_answers_and_shows_all_pictures():
     found = scaling_fit.fit_laws(draw(0), resamples=100)
     content = scaling_report.content(found, "a <study>", 1e18)
     assert "31 times the largest measured compute" in content.answers[0]
-    assert len(content.curves) == 6
-    assert all(curve.used for curve in content.curves)
-    assert content.contours
+    assert [figure.name for figure in content.figures] == ["isoflop", "frontier", "contours", "fitted"]
+    assert sum(bool(curve.name) for curve in content.figures[0].curves) == 6
+    assert not any(curve.dashed for curve in content.figures[0].curves)
     page = scaling_page.render(content)
     assert page.count('<svg class="chart"') == 4
     assert "a &lt;study&gt;" in page

@@ -19,10 +19,11 @@ def test_the_page_answers_and_shows_both_pictures():
     old, new = (scaling_fit.fit_laws(draw(seed, law=better_law(1.0 + seed)), resamples=40, seed=seed) for seed in (0, 1))
     content = transfer_report.content(recipe_transfer.compare(old, new, "old", "a <new> one"))
     assert len(content.answers) == 2
-    assert [curve.recipe for curve in content.curves] == [0, 1, 0, 1]
-    assert [len(curve.points) for curve in content.curves] == [6, 6, 0, 0]
+    losses = content.figures[0].curves
+    assert [curve.colour for curve in losses] == [0, 1, 0, 1]
+    assert [len(curve.points) for curve in losses] == [6, 6, 0, 0]
     assert content.tables[0].columns == ("", "IsoFLOP", "parametric")
-    page = scaling_page.render_transfer(content)
+    page = scaling_page.render(content)
     assert page.count('<svg class="chart"') == 2
     assert "a &lt;new&gt; one needs less compute than old" in page
     assert "nan" not in page
@@ -33,7 +34,7 @@ def test_infinite_multipliers_are_drawn_and_named():
     old, new = (scaling_fit.fit_laws(table, resamples=40, seed=seed) for seed, table in enumerate((draw(0), lower)))
     content = transfer_report.content(recipe_transfer.compare(old, new))
     assert any("infinite" in cell for row in content.tables[0].rows for cell in row)
-    page = scaling_page.render_transfer(content)
+    page = scaling_page.render(content)
     assert page.count('<svg class="chart"') == 2
     assert "nan" not in page
 
@@ -52,9 +53,9 @@ def test_studies_are_compared_by_name(tmp_path, monkeypatch):
     # The resamples of the two fits are independent.
     rows = [curve.points[0][1][1:] for curve in found.methods[0].curves]
     assert abs(np.corrcoef(*rows)[0, 1]) < 0.6
-    page = glasshouse.scaling.write_transfer_page(glasshouse.scaling.transfer_content(found), tmp_path / "page.html")
+    page = glasshouse.scaling.write_page(glasshouse.scaling.transfer_content(found), tmp_path / "page.html")
     assert "compute multiplier" in page.read_text()
-    written = glasshouse.scaling.write_transfer_figures(glasshouse.scaling.transfer_content(found), tmp_path / "figures")
+    written = glasshouse.scaling.write_figures(glasshouse.scaling.transfer_content(found), tmp_path / "figures")
     assert [path.name for path in written] == ["losses.svg", "multiplier.svg"]
     assert all(path.read_text().startswith("<svg") for path in written)
     assert glasshouse.scaling.list_studies() == ["new", "old"]

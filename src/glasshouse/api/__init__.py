@@ -18,7 +18,6 @@ def _draw(result: Shown) -> str:
         "Retrieval": retrieval_page.render,
         "ScalingContent": scaling_page.render,
         "StudyResults": study_page.render,
-        "TransferContent": scaling_page.render_transfer,
     }
     page = renders[type(result).__name__](result)
     return f'<iframe srcdoc="{escape(page)}" style="width:100%;height:720px;border:0"></iframe>'

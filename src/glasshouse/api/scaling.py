@@ -1,6 +1,6 @@
 """Public functions for scaling studies and scaling laws: plan, train, fit, and ask what is best for a budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from os import PathLike
@@ -11,7 +11,7 @@ from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
 from glasshouse.pages import scaling_page
 from glasshouse.records import atomic_files, progress_bar
-from glasshouse.results.scaling import ScalingContent, ScalingTable, TransferContent
+from glasshouse.results.scaling import ScalingContent, ScalingTable
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import run_of
 from glasshouse.scaling import (
@@ -146,17 +146,9 @@ def transfer(a: str | PathLike[str], b: str | PathLike[str], seed: int = 0, **op
     return replace(found, notes=(*notes, *found.notes))
 
 
-def transfer_content(transfer: RecipeTransfer) -> TransferContent:
+def transfer_content(transfer: RecipeTransfer) -> ScalingContent:
     """A comparison of two recipes in words, a table and pictures."""
     return transfer_report.content(transfer)
-
-
-def write_transfer_page(content: TransferContent, output: str | PathLike[str]) -> Path:
-    """Write the page of a comparison: an answer, the loss and the multiplier over compute, a table. One HTML file."""
-    path = Path(output)
-    atomic_files.check_output(path, (".html",))
-    atomic_files.write_text(path, scaling_page.render_transfer(content))
-    return path
 
 
 def list_studies() -> list[str]:
@@ -191,31 +183,21 @@ def content(
 
 
 def write_page(content: ScalingContent, output: str | PathLike[str]) -> Path:
-    """Write the page of a fit: an answer in words, IsoFLOP curves, the frontier, contours, tables. One HTML file."""
+    """Write the page of a fit, or of a comparison of two recipes: an answer in words, figures, tables. One HTML file."""
     path = Path(output)
     atomic_files.check_output(path, (".html",))
     atomic_files.write_text(path, scaling_page.render(content))
     return path
 
 
-def write_figures(fit: ScalingFit, content: ScalingContent, folder: str | PathLike[str]) -> list[Path]:
-    """Write the figures of a fit as SVG files, and its measurements as a CSV file that `scale fit` reads again."""
-    files = {f"{name}.svg": figure for name, (figure, _) in scaling_page.figures(content).items()}
-    files["measurements.csv"] = measurements.to_csv(fit.measurements)
-    return _write_files(files, folder)
-
-
-def write_transfer_figures(content: TransferContent, folder: str | PathLike[str]) -> list[Path]:
-    """Write the figures of a comparison of two recipes as SVG files."""
-    return _write_files(
-        {f"{name}.svg": figure for name, (figure, _) in scaling_page.transfer_figures(content).items()}, folder
-    )
-
-
-def _write_files(files: Mapping[str, str], folder: str | PathLike[str]) -> list[Path]:
+def write_figures(content: ScalingContent, folder: str | PathLike[str], fit: ScalingFit | None = None) -> list[Path]:
+    """Write the figures of a page as SVG files, and the measurements of a fit as a CSV file that `scale fit` reads again."""
     target = Path(folder)
     if target.is_file():
         raise GlasshouseError(f"{target} is a file; name a folder for the figures")
+    files = {f"{figure.name}.svg": scaling_page.draw(figure) for figure in content.figures}
+    if fit is not None:
+        files["measurements.csv"] = measurements.to_csv(fit.measurements)
     target.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         atomic_files.write_text(target / name, text)

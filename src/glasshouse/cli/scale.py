@@ -12,7 +12,7 @@ from glasshouse.scaling.fit_options import FitOptions
 from glasshouse.specs.options import given
 
 if TYPE_CHECKING:
-    from glasshouse.results.scaling import PageText
+    from glasshouse.results.scaling import ScalingContent
 
 PLAN_EXAMPLES = (
     "Examples: glasshouse scale plan piglatin-decoder-only --budgets 8e10,1.6e11,3.2e11,6.4e11,1.28e12 --sizes 6 · "
@@ -255,10 +255,10 @@ def transfer(
     content = scaling.transfer_content(found)
     _show(content)
     if figures is not None:
-        scaling.write_transfer_figures(content, figures)
+        scaling.write_figures(content, figures)
         _name("figures", figures)
     if output is not None:
-        _name("page", scaling.write_transfer_page(content, output))
+        _name("page", scaling.write_page(content, output))
 
 
 def _report(
@@ -279,13 +279,13 @@ def _report(
     content = scaling.content(found, source.name, budget, options.data, tables, scaling.forecast(source))
     _show(content)
     if figures is not None:
-        scaling.write_figures(found, content, figures)
+        scaling.write_figures(content, figures, found)
         _name("figures", figures)
     if output is not None:
         _name("page", scaling.write_page(content, output))
 
 
-def _show(content: "PageText") -> None:
+def _show(content: "ScalingContent") -> None:
     from glasshouse.cli.tables import console, show
 
     for answer in content.answers:

@@ -6,6 +6,6 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "api.scaling": "plan run fit countings forecast predict check transfer study_of list_studies open_study content "
-        "write_page write_figures transfer_content write_transfer_page write_transfer_figures",
+        "write_page write_figures transfer_content",
     },
 )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.results.scaling import ForecastCurve, Frontier, IsoFLOPCurve, Place, ScalingContent, ScalingTable
+from glasshouse.results.scaling import Place, ScalingContent, ScalingCurve, ScalingFigure, ScalingTable
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.isoflop_law import IsoFLOPFit
 from glasshouse.scaling.measurements import MeasuredLosses
@@ -15,6 +15,20 @@ from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, LawPrediction, Sca
 
 # Points of a drawn line, lines of equal loss, and measured losses that are drawn at most.
 POINTS, CONTOURS, MOST_MEASURED = 60, 5, 400
+ISOFLOP_CAPTION = (
+    "IsoFLOP curves: models that cost the same compute, by their size. Each minimum, with its 95 % interval, is the best "
+    "size for that budget. Dashed: the minimum is not certain, and the budget is left out."
+)
+FRONTIER_CAPTION = (
+    "The best size for a budget, by each law. The bands hold 95 % of the resamples; beyond the measured budgets they widen."
+)
+FORECAST_CAPTION = (
+    "The largest budget, predicted from the smaller ones before it ran, and what was measured. The band holds 95 % of the "
+    "predicted runs."
+)
+CONTOUR_CAPTION = "Lines of equal loss by the parametric law. More parameters or more tokens reach the same loss."
+FITTED_CAPTION = "How well the parametric law fits: every run should lie on the dashed line."
+PARAMETERS, COMPUTE = "parameters N", "compute C, FLOPs"
 
 
 def count_interval(value: LawEstimate) -> str:
@@ -184,86 +198,95 @@ def content(
         f"{formatting.count(measured.parameters.max())} parameters, {measured.flops.min():.2g} to "
         f"{measured.flops.max():.2g} FLOPs."
     )
-    compared, curves = fit.compared, [] if fit.isoflop is None else _curves(fit.isoflop)
-    return ScalingContent(
-        title,
-        subtitle,
-        answers,
-        fit.notes,
-        curves,
-        _frontiers(fit, budget, curves),
-        [] if preferred is None else _contours(preferred.law, compared),
-        _places(compared.parameters, compared.tokens)[:MOST_MEASURED],
-        [] if preferred is None else _fitted(fit, preferred),
-        tables,
-        None if forecast is None or not forecast.rows else _forecast_curve(forecast),
-    )
+    return ScalingContent(title, subtitle, answers, fit.notes, _figures(fit, budget, forecast), tables)
+
+
+def _figures(fit: ScalingFit, budget: float | None, forecast: ForecastOutcome | None) -> list[ScalingFigure]:
+    figures = []
+    if fit.isoflop is not None:
+        figures.append(ScalingFigure("isoflop", PARAMETERS, "loss", ISOFLOP_CAPTION, _isoflop_curves(fit.isoflop)))
+    if frontiers := _frontiers(fit, budget):
+        figures.append(ScalingFigure("frontier", COMPUTE, "best number of parameters N", FRONTIER_CAPTION, frontiers))
+    if forecast is not None and forecast.rows:
+        figures.append(ScalingFigure("forecast", PARAMETERS, "loss", FORECAST_CAPTION, _forecast_curves(forecast)))
+    if (preferred := fit.best_parametric) is not None:
+        if contours := _contours(preferred.law, fit.compared):
+            figures.append(ScalingFigure("contours", PARAMETERS, "tokens D", CONTOUR_CAPTION, contours))
+        fitted = _fitted(fit, preferred)
+        figures.append(ScalingFigure("fitted", "measured loss", "loss by the law", FITTED_CAPTION, fitted))
+    return figures
 
 
 def _places(x: Array, y: Array) -> list[Place]:
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def _forecast_curve(outcome: ForecastOutcome) -> ForecastCurve:
+def _forecast_curves(outcome: ForecastOutcome) -> list[ScalingCurve]:
+    """The losses of the largest budget over N, as predicted from the smaller ones and as measured."""
     sizes = outcome.forecast.sizes
-    return ForecastCurve(
-        [(size.parameters, size.loss.value) for size in sizes],
-        [(size.parameters, size.loss.low, size.loss.high) for size in sizes],
-        [(size.parameters, loss) for size in sizes for loss in outcome.losses.get(size.name, ())],
-    )
+    line = [(size.parameters, size.loss.value) for size in sizes]
+    band = [(size.parameters, size.loss.low, size.loss.high) for size in sizes]
+    measured = [(size.parameters, loss) for size in sizes for loss in outcome.losses.get(size.name, ())]
+    return [ScalingCurve("predicted", line, band, colour=0), ScalingCurve("measured afterwards", points=measured, colour=1)]
 
 
-def _curves(isoflop: IsoFLOPFit) -> list[IsoFLOPCurve]:
+def _isoflop_curves(isoflop: IsoFLOPFit) -> list[ScalingCurve]:
+    """A parabola for each budget, with its minimum if that is certain."""
     found = []
-    for parabola in isoflop.parabolas:
+    for index, parabola in enumerate(isoflop.parabolas):
         x = np.linspace(parabola.log_parameters.min(), parabola.log_parameters.max(), POINTS)
+        points, line = _places(np.exp(parabola.log_parameters), parabola.losses), _places(np.exp(x), parabola.loss(x))
+        name, dashed = f"{parabola.budget:.3g} FLOPs", not parabola.usable
+        found.append(ScalingCurve(name, line, points=points, dashed=dashed, hollow=True, colour=index))
         best = estimate(parabola.minima, isoflop.freedom)
-        found.append(
-            IsoFLOPCurve(
-                f"{parabola.budget:.3g}",
-                _places(np.exp(parabola.log_parameters), parabola.losses),
-                _places(np.exp(x), parabola.loss(x)),
-                (float(np.exp(best.value)), float(parabola.loss(np.array(best.value)))) if np.isfinite(best.value) else None,
-                (float(np.exp(best.low)), float(np.exp(best.high))),
-                parabola.usable,
-            )
-        )
+        if parabola.usable and np.isfinite(best.value):
+            minimum = float(np.exp(best.value)), float(parabola.loss(np.array(best.value)))
+            interval = float(np.exp(best.low)), float(np.exp(best.high))
+            found.append(ScalingCurve("", points=[minimum], intervals=[interval], across=True, colour=index))
     return found
 
 
-def _frontiers(fit: ScalingFit, budget: float | None, curves: Sequence[IsoFLOPCurve]) -> list[Frontier]:
+def _frontiers(fit: ScalingFit, budget: float | None) -> list[ScalingCurve]:
     """The laws of the size over compute, from the smallest measured budget to the asked one."""
     low = float((fit.compared.budgets if len(fit.compared.budgets) else fit.measurements.flops).min())
     grid = np.geomspace(low, max(fit.largest_budget, budget or 0.0), POINTS).tolist()
     sizes = [{each.law: each.parameters for each in fit.predict(compute)} for compute in grid]
-    minima = [] if fit.isoflop is None else [(each.budget, float(np.exp(each.log_best))) for each in fit.isoflop.usable]
-    intervals = [curve.interval for curve in curves if curve.used]
+    usable = [] if fit.isoflop is None else fit.isoflop.usable
+    minima = [(each.budget, float(np.exp(each.log_best))) for each in usable]
+    best = [] if fit.isoflop is None else [estimate(each.minima, fit.isoflop.freedom) for each in usable]
+    intervals = [(float(np.exp(each.low)), float(np.exp(each.high))) for each in best]
     return [
-        Frontier(
+        ScalingCurve(
             law,
             [(compute, by_law[law].value) for compute, by_law in zip(grid, sizes, strict=True)],
             [(compute, by_law[law].low, by_law[law].high) for compute, by_law in zip(grid, sizes, strict=True)],
             *((minima, intervals) if law == ISOFLOP else ()),
+            colour=index,
         )
-        for law in fit.laws
-        if law != ENVELOPE
+        for index, law in enumerate(law for law in fit.laws if law != ENVELOPE)
     ]
 
 
-def _contours(law: ParametricLaw, compared: MeasuredLosses) -> list[tuple[str, list[Place]]]:
-    """Lines of equal loss within the measured range of N and D, as if no token were repeated."""
+def _contours(law: ParametricLaw, compared: MeasuredLosses) -> list[ScalingCurve]:
+    """Lines of equal loss within the measured range of N and D, as if no token were repeated, and the measured runs."""
     parameters = np.exp(np.linspace(np.log(compared.parameters.min()), np.log(compared.parameters.max()), POINTS))
-    lines = []
+    lines: list[ScalingCurve] = []
     for level in np.quantile(compared.losses, np.linspace(0.1, 0.9, CONTOURS)):
         rest = level - law.floor - law.parameter_scale * parameters**-law.parameter_exponent
         with np.errstate(invalid="ignore", divide="ignore"):
             needed = (law.token_scale / rest) ** (1 / law.token_exponent)
         inside = (rest > 0) & (needed >= compared.tokens.min()) & (needed <= compared.tokens.max())
         if inside.sum() > 1:
-            lines.append((f"{level:.3g}", _places(parameters[inside], needed[inside])))
-    return lines
+            line = _places(parameters[inside], needed[inside])
+            lines.append(ScalingCurve(f"loss {level:.3g}", line, colour=len(lines)))
+    measured = _places(compared.parameters, compared.tokens)[:MOST_MEASURED]
+    return [*lines, ScalingCurve("measured", points=measured, hollow=True)] if lines else []
 
 
-def _fitted(fit: ScalingFit, law: ParametricFit) -> list[Place]:
+def _fitted(fit: ScalingFit, law: ParametricFit) -> list[ScalingCurve]:
+    """The loss by the law over the measured one, and the line on which they are equal."""
     measured = (fit.compared if fit.measurements.curves else fit.measurements).losses
-    return _places(measured, np.exp(np.log(measured) - law.residuals))[:MOST_MEASURED]
+    places = _places(measured, np.exp(np.log(measured) - law.residuals))[:MOST_MEASURED]
+    values = [value for place in places for value in place]
+    ends = [(min(values), min(values)), (max(values), max(values))]
+    return [ScalingCurve("equal", ends, dashed=True), ScalingCurve("runs", points=places, hollow=True, colour=0)]

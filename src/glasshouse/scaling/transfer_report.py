@@ -6,29 +6,36 @@ from dataclasses import replace
 
 import numpy as np
 
-from glasshouse.results.scaling import LossCurve, MultiplierCurve, ScalingTable, TransferContent
+from glasshouse.results.scaling import BandPlace, ScalingContent, ScalingCurve, ScalingFigure, ScalingTable
 from glasshouse.scaling.loss_frontier import MethodFrontier
 from glasshouse.scaling.recipe_transfer import RecipeTransfer, ratio_interval
 from glasshouse.scaling.regression import estimate
 
-BandPlace = tuple[float, float, float]  # x, low and high
 # Points of a drawn line.
 POINTS = 60
 # Bands are cut at so many times the largest value of all lines, and at one over so many of the smallest.
 MOST_MULTIPLIER, MOST_LOSS = 10.0, 1.5
+COMPUTE = "compute C, FLOPs"
+LOSS_CAPTION = (
+    "The lowest loss for a compute. Points: the lowest loss of each budget's IsoFLOP curve, with its 95 % interval. Lines: "
+    "the fitted curves. The bands hold 95 % of the resamples, and are cut far from the lines. Dashed: the parametric law, "
+    "if there are both. The horizontal distance between two lines is the compute multiplier."
+)
+MULTIPLIER_CAPTION = (
+    "The compute multiplier k: how many times the compute the first recipe needs for the loss of the second. At 1 both need "
+    "the same. The bands hold 95 % of the resamples, and are cut far from the lines."
+)
 
 
-def content(found: RecipeTransfer) -> TransferContent:
+def content(found: RecipeTransfer) -> ScalingContent:
     """Everything that the page shows."""
     subtitle = "How much compute is the second recipe worth, and does that grow with scale?"
-    return TransferContent(
-        f"{found.a} and {found.b}",
-        subtitle,
-        found.verdicts,
-        found.notes,
-        [multiplier_table(found)],
-        _loss_curves(found),
-        _multipliers(found),
+    figures = [
+        ScalingFigure("losses", COMPUTE, "lowest loss", LOSS_CAPTION, _loss_curves(found)),
+        ScalingFigure("multiplier", COMPUTE, "compute multiplier k", MULTIPLIER_CAPTION, _multipliers(found)),
+    ]
+    return ScalingContent(
+        f"{found.a} and {found.b}", subtitle, found.verdicts, found.notes, figures, [multiplier_table(found)]
     )
 
 
@@ -51,7 +58,7 @@ def multiplier_table(found: RecipeTransfer) -> ScalingTable:
     )
 
 
-def _loss_curves(found: RecipeTransfer) -> list[LossCurve]:
+def _loss_curves(found: RecipeTransfer) -> list[ScalingCurve]:
     curves = [
         _loss_curve(name, recipe, curve, index > 0)
         for index, method in enumerate(found.methods)
@@ -61,36 +68,40 @@ def _loss_curves(found: RecipeTransfer) -> list[LossCurve]:
     return [replace(curve, band=_cut(curve.band, losses, MOST_LOSS)) for curve in curves]
 
 
-def _loss_curve(name: str, recipe: int, curve: MethodFrontier, further: bool) -> LossCurve:
+def _loss_curve(name: str, recipe: int, curve: MethodFrontier, further: bool) -> ScalingCurve:
     """The curve over its measured compute. A second method is dashed and has no band."""
     grid = np.geomspace(curve.lowest, curve.highest, POINTS)
     losses = curve.frontier.losses(np.log(grid))
     line = [(float(compute), float(loss)) for compute, loss in zip(grid, losses[0], strict=True)]
     if further:
-        return LossCurve(f"{name}, {curve.method}", recipe, True, line)
+        return ScalingCurve(f"{name}, {curve.method}", line, dashed=True, colour=recipe)
     values = [estimate(column, curve.freedom) for column in losses.T]
     points = [(compute, estimate(rows, curve.freedom)) for compute, rows in curve.points]
-    return LossCurve(
+    return ScalingCurve(
         f"{name}, {curve.method}",
-        recipe,
-        False,
         line,
         [(float(compute), value.low, value.high) for compute, value in zip(grid, values, strict=True)],
         [(compute, loss.value) for compute, loss in points],
         [(loss.low, loss.high) for _, loss in points],
+        colour=recipe,
     )
 
 
-def _multipliers(found: RecipeTransfer) -> list[MultiplierCurve]:
+def _multipliers(found: RecipeTransfer) -> list[ScalingCurve]:
+    """A curve for each method, and the line at which both recipes need the same compute."""
     values = [place.ratio.value for method in found.methods for place in method.places]
-    return [
-        MultiplierCurve(
+    curves = [
+        ScalingCurve(
             method.method,
             [(place.flops, place.ratio.value) for place in method.places if 0 < place.ratio.value < math.inf],
             _cut([(place.flops, place.ratio.low, place.ratio.high) for place in method.places], values, MOST_MULTIPLIER),
+            dashed=index > 0,
+            colour=2 + index,
         )
-        for method in found.methods
+        for index, method in enumerate(found.methods)
     ]
+    flops = [place.flops for method in found.methods for place in method.places]
+    return [ScalingCurve("equal", [(min(flops), 1.0), (max(flops), 1.0)]), *curves]
 
 
 def _cut(band: Sequence[BandPlace], values: Sequence[float], most: float) -> list[BandPlace]:
