@@ -63,6 +63,6 @@ def test_the_most_confident_mistakes_come_first(classifier):
     item_values.write(classifier.folder, "test", wrong)
     classifier.folder.confusion_file.unlink()
     errors = confusion.collect(classifier)
-    assert [mistake.probability for mistake in errors.mistakes] == pytest.approx([0.64, 0.63, 0.62, 0.61, 0.60])
-    assert all(mistake.text.split()[0] in WORDS[mistake.truth] for mistake in errors.mistakes)
-    assert errors.mistakes[0].text in render(run_report.collect(classifier))
+    assert [row[3] for row in errors.errors.rows] == ["64.0 %", "63.0 %", "62.0 %", "61.0 %", "60.0 %"]
+    assert all(text.split()[0] in WORDS[truth] for text, truth, *_ in errors.errors.rows)
+    assert errors.errors.rows[0][0] in render(run_report.collect(classifier))

@@ -8,8 +8,8 @@ import pytest
 
 import glasshouse
 from glasshouse.inspection import run_report, word_attribution
-from glasshouse.inspection.held_out_texts import Section
 from glasshouse.pages.report_page import render
+from glasshouse.results.report import Section
 
 
 def test_a_contribution_is_the_fall_of_the_probability_without_the_word(classifier, labelled_file):

@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from glasshouse.results.report import AttentionMap, Curve, PlannedCost, Report, Sample, Token
+from glasshouse.results.report import AttentionMap, Curve, Report, Sample, Token
+from glasshouse.results.table import Table
 
 SPEC = """name = "first-light"
 
@@ -121,11 +122,15 @@ def report(steps: int = 500) -> Report:
             ("normalisation", 2_304),
             ("output", 262_144),
         ),
-        planned_costs=(
-            PlannedCost("time", "1 min 50 s", "1 min 58 s"),
-            PlannedCost("peak memory", "790 MB", "812 MB"),
-            PlannedCost("compute", "7.9 TFLOP", "7.9 TFLOP"),
-            PlannedCost("validation loss", "3.9 to 4.2", "3.91"),
+        planned_costs=Table(
+            "",
+            ("cost", "predicted", "measured"),
+            (
+                ("time", "1 min 50 s", "1 min 58 s"),
+                ("peak memory", "790 MB", "812 MB"),
+                ("compute", "7.9 TFLOP", "7.9 TFLOP"),
+                ("validation loss", "3.9 to 4.2", "3.91"),
+            ),
         ),
         spec=SPEC,
         machine=(
@@ -164,7 +169,7 @@ def hostile() -> Report:
         samples=(Sample(HOSTILE, (Token(HOSTILE, None), Token(HOSTILE, 0.5, ((HOSTILE, 0.5), ("b", 0.2))))),),
         attention=AttentionMap((HOSTILE, HOSTILE), np.ones((1, 1, 2, 2)) / 2),
         parameters=((HOSTILE, 1),),
-        planned_costs=(PlannedCost(HOSTILE, HOSTILE, HOSTILE),),
+        planned_costs=Table(HOSTILE, (HOSTILE,) * 3, ((HOSTILE,) * 3,)),
         spec=HOSTILE,
         machine=((HOSTILE, HOSTILE),),
         other=(Curve(HOSTILE, [1, 2], [2, 1]),),

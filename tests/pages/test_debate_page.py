@@ -9,11 +9,11 @@ from glasshouse.results.language_models import (
     MeasuredModel,
     ModelPoints,
     PointText,
-    TextTable,
     TranscriptPart,
     written,
     written_interval,
 )
+from glasshouse.results.table import Table
 from glasshouse.verdicts.mean_intervals import NO_MEAN, MeanWithInterval
 from tests.pages.html_outline import Outline, assert_self_contained
 
@@ -34,7 +34,7 @@ def content(text: str) -> DebateContent:
         (text,),
         text,
         (block(model=text), block(NO_MEAN, model=text)),
-        (TextTable(text, text, ("model", text), ((text, text),)),),
+        (Table(text, ("model", text), ((text, text),), text),),
         (text,),
         (TranscriptPart(text, (ModelPoints(text, (point,), (PointText("empty", ()),)),)),),
     )

@@ -10,14 +10,15 @@ import pytest
 from glasshouse.pages import svg_chart
 from glasshouse.pages.chart import Line
 from glasshouse.pages.report_page import MOST_DOTS, bar_chart, render, scatter_chart
-from glasshouse.results.report import AttentionMap, Confusion, Curve, Mistake, Report, Sample, Token
+from glasshouse.results.report import AttentionMap, Confusion, Curve, Report, Sample, Token
+from glasshouse.results.table import Table
 
 from . import example_report as example
 from .html_outline import Outline, assert_self_contained
 
 
 def empty_report() -> Report:
-    return Report("t", "s", (), (), (), (), None, (), (), "", ())
+    return Report(title="t", subtitle="s")
 
 
 def test_the_page_is_complete_and_makes_no_network_request() -> None:
@@ -36,8 +37,9 @@ def test_the_page_shows_all_content_of_the_report() -> None:
         assert number in text
     for line in (*report.notes, *report.commands, report.spec, report.subtitle):
         assert line in text
-    for cost in report.planned_costs:
-        assert cost.measured in text
+    assert report.planned_costs is not None
+    for row in report.planned_costs.rows:
+        assert row[-1] in text
 
 
 def test_text_is_escaped() -> None:
@@ -70,7 +72,7 @@ def test_a_page_stays_small() -> None:
         {"samples": ()},
         {"samples": (Sample("", ()),)},
         {"samples": (Sample("long", (Token("x" * 5000, 0.2), Token("", math.nan))),)},
-        {"parameters": (), "planned_costs": (), "machine": (), "notes": (), "commands": (), "headline": ()},
+        {"parameters": (), "planned_costs": None, "machine": (), "notes": (), "commands": (), "headline": ()},
     ],
 )
 def test_missing_or_unusual_content_gives_a_valid_page(change: dict) -> None:
@@ -86,11 +88,11 @@ def test_an_empty_report_gives_a_page_without_empty_sections() -> None:
 
 def test_the_page_shows_the_confusion_matrix_and_escapes_its_labels() -> None:
     confusion = Confusion((example.HOSTILE, "b"), np.array([[3, 1], [0, 4]]), "8 test texts")
-    mistakes = (Mistake(example.HOSTILE, "b", example.HOSTILE, 0.9996),)
-    page = render(dataclasses.replace(example.report(), confusion=confusion, mistakes=mistakes))
+    errors = Table("Most confident errors", ("text",), ((example.HOSTILE,),))
+    page = render(dataclasses.replace(example.report(), confusion=confusion, errors=errors))
     outline = Outline(page)
     assert "alert(1)</script>" not in page
-    assert "over 99.9 %" in outline.text
+    assert "Most confident errors" in outline.text
     assert "8 test texts" in outline.text
     assert "Confusion matrix" in outline.text
     assert "Confusion matrix" not in render(example.report())

@@ -11,7 +11,8 @@ from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
 from glasshouse.pages import scaling_page
 from glasshouse.records import atomic_files, progress_bar
-from glasshouse.results.scaling import ScalingContent, ScalingTable
+from glasshouse.results.scaling import ScalingContent
+from glasshouse.results.table import Table
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import run_of
 from glasshouse.scaling import (
@@ -86,7 +87,7 @@ def fit(source: str | PathLike[str], seed: int = 0, **options: Any) -> ScalingFi
         return replace(found, notes=(*scale_study.notes(study), *found.notes))
 
 
-def countings(source: str | PathLike[str], resamples: int = 200) -> ScalingTable | None:
+def countings(source: str | PathLike[str], resamples: int = 200) -> Table | None:
     """The exponent of the best size of a scaling study, for each way to count parameters and FLOPs; None for a CSV file."""
     if not scale_study.is_study_name(source):
         return None
@@ -171,7 +172,7 @@ def content(
     title: str = "Scaling laws",
     budget: float | None = None,
     different_tokens: float | None = None,
-    tables: Sequence[ScalingTable] = (),
+    tables: Sequence[Table] = (),
     forecast: ForecastOutcome | None = None,
 ) -> ScalingContent:
     """A fit in words, tables and pictures; `budget` adds what to train for it, and `tables` come after its own.

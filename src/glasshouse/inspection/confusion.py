@@ -3,23 +3,27 @@
 They are stored in the run folder, so that a report can be made again after the data have moved.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TypedDict
 
 import numpy as np
 
+from glasshouse.formatting import probability
 from glasshouse.inspection import held_out_texts
-from glasshouse.inspection.held_out_texts import HeldOutTexts, Section
+from glasshouse.inspection.held_out_texts import HeldOutTexts
 from glasshouse.metrics.classification import confusion_matrix
 from glasshouse.records import atomic_files, item_values, kept_json
 from glasshouse.records.kept_schema import Count
 from glasshouse.records.status import Status
-from glasshouse.results.report import Confusion, Mistake
+from glasshouse.results.report import Confusion, Section
+from glasshouse.results.table import Table
 from glasshouse.runs.run import Run
 from glasshouse.tasks.classify import PREDICTION, PROBABILITY, TRUTH
 
 # The most that keeps a report short to read.
 MOST_MISTAKES = 5
+COLUMNS = ("text", "true class", "predicted class", "probability")
 FORMAT = 1
 
 
@@ -36,7 +40,7 @@ class ConfusionFile(TypedDict):
 
     step: Count
     confusion: KeptConfusion
-    mistakes: list[Mistake]
+    mistakes: list[list[str]]
 
 
 def collect(run: Run) -> Section:
@@ -51,18 +55,22 @@ def collect(run: Run) -> Section:
         # The matrix from the stored predictions, without the texts of the errors, which only the data have.
         for split in ("test", "validation"):
             if PREDICTION in (values := item_values.read(run.folder, split)):
-                return Section((f"no texts of errors: {held_out}",), _matrix(run, values, split))
-        return Section((f"no confusion matrix: {held_out}",))
+                return Section(notes=(f"no texts of errors: {held_out}",), confusion=_matrix(run, values, split))
+        return Section(notes=(f"no confusion matrix: {held_out}",))
     values = item_values.read(run.folder, held_out.split) if done else {}
     if PREDICTION not in values:
         values = run.task.evaluate(run.model, held_out.shard, run.spec.evaluation).items
-    errors = Section(
-        confusion=_matrix(run, values, held_out.split),
-        mistakes=_mistakes(replace(held_out, examples=np.arange(held_out.shard.documents)), values),
-    )
+    matrix = _matrix(run, values, held_out.split)
+    mistakes = _mistakes(replace(held_out, examples=np.arange(held_out.shard.documents)), values)
     if done:
-        _write(run, errors)
-    return errors
+        content = {"format": FORMAT, "step": run.final_step, "mistakes": mistakes}
+        confusion = {**asdict(matrix), "counts": matrix.counts.tolist()}
+        atomic_files.write_json(run.folder.confusion_file, {**content, "confusion": confusion})
+    return _section(matrix, mistakes)
+
+
+def _section(matrix: Confusion, mistakes: Sequence[Sequence[str]]) -> Section:
+    return Section(confusion=matrix, errors=Table("Most confident errors", COLUMNS, mistakes) if mistakes else None)
 
 
 def _matrix(run: Run, values: dict[str, np.ndarray], split: str) -> Confusion:
@@ -70,23 +78,16 @@ def _matrix(run: Run, values: dict[str, np.ndarray], split: str) -> Confusion:
     return Confusion(run.task.labels, counts, f"{len(values[TRUTH]):,} {split} texts")
 
 
-def _mistakes(held_out: HeldOutTexts, values: dict[str, np.ndarray]) -> tuple[Mistake, ...]:
-    """The wrong predictions, most confident first."""
-    truth, predicted, probability = values[TRUTH], values[PREDICTION], values[PROBABILITY]
+def _mistakes(held_out: HeldOutTexts, values: dict[str, np.ndarray]) -> list[tuple[str, ...]]:
+    """The wrong predictions as text, most confident first."""
+    truth, predicted, sizes = values[TRUTH], values[PREDICTION], values[PROBABILITY]
     wrong = np.flatnonzero(truth != predicted)
-    by_confidence = wrong[np.argsort(-probability[wrong], kind="stable")]
+    by_confidence = wrong[np.argsort(-sizes[wrong], kind="stable")]
     labels = held_out.run.task.labels
-    return tuple(
-        Mistake(held_out.text(index), labels[truth[index]], labels[predicted[index]], float(probability[index]))
+    return [
+        (held_out.text(index), labels[truth[index]], labels[predicted[index]], probability(float(sizes[index])))
         for index in held_out_texts.distinct(by_confidence, held_out.text, MOST_MISTAKES)
-    )
-
-
-def _write(run: Run, errors: Section) -> None:
-    assert errors.confusion is not None
-    confusion = {**asdict(errors.confusion), "counts": errors.confusion.counts.tolist()}
-    content = {"format": FORMAT, "step": run.final_step, "confusion": confusion}
-    atomic_files.write_json(run.folder.confusion_file, {**content, "mistakes": [asdict(one) for one in errors.mistakes]})
+    ]
 
 
 def _read(run: Run) -> Section | None:
@@ -99,4 +100,4 @@ def _read(run: Run) -> Section | None:
         return None
     if content["step"] != run.final_step:
         return None
-    return Section(confusion=confusion, mistakes=tuple(content["mistakes"]))
+    return _section(confusion, content["mistakes"])

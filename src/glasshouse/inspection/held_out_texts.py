@@ -13,19 +13,8 @@ import numpy as np
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import Document
 from glasshouse.data.shards import Shard
-from glasshouse.results.report import (
-    AttentionMap,
-    Confusion,
-    ExplainedText,
-    LabelledText,
-    Mistake,
-    PredictedNumber,
-    Regression,
-    ScoreTable,
-    TaggedSentence,
-    TaggedWord,
-    Translations,
-)
+from glasshouse.results.report import Regression, ScoreTable, Section, TaggedSentence, TaggedWord
+from glasshouse.results.table import Table
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.multi_label import LabelSetScores
@@ -38,22 +27,6 @@ MOST_CHARACTERS = 240
 MOST_ERRORS = 5
 MOST_SENTENCES = 8
 MOST_WORDS = 60
-
-
-@dataclass(frozen=True)
-class Section:
-    """The fields of a `Report` that a section of the task fills. `notes` says what is missing, and why."""
-
-    notes: tuple[str, ...] = ()
-    confusion: Confusion | None = None
-    mistakes: tuple[Mistake, ...] = ()
-    regression: Regression | None = None
-    scores: ScoreTable | None = None
-    label_errors: tuple[LabelledText, ...] = ()
-    tagged: tuple[TaggedSentence, ...] = ()
-    explained: tuple[ExplainedText, ...] = ()
-    translations: Translations | None = None
-    attention: AttentionMap | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +94,7 @@ def collect(run: Run, section: str) -> Section:
     name, section_of = SECTIONS[section]
     held_out = find(run)
     if not isinstance(held_out, HeldOutTexts):
-        return Section((f"no {name}: {held_out}",) if held_out else ())
+        return Section(notes=(f"no {name}: {held_out}",) if held_out else ())
     scores = run.task.scores(run.model, held_out.shard, run.spec.evaluation, examples=held_out.examples)
     return section_of(held_out, scores)
 
@@ -130,22 +103,28 @@ def _numbers(held_out: HeldOutTexts, scores: NumberScores) -> Section:
     truth, predictions = scores.truth, scores.prediction
     by_error = np.argsort(-np.abs(predictions - truth), kind="stable")
     largest = distinct(by_error, held_out.text, MOST_ERRORS)
-    errors = [PredictedNumber(held_out.text(index), float(truth[index]), float(predictions[index])) for index in largest]
-    return Section(regression=Regression(truth, predictions, held_out.where, tuple(errors)))
+    residuals = predictions - truth
+    rows = [
+        (held_out.text(index), f"{truth[index]:.5g}", f"{predictions[index]:.5g}", f"{residuals[index]:+.4g}")
+        for index in largest
+    ]
+    errors = Table("Largest errors", ("text", "true", "predicted", "residual"), rows)
+    return Section(regression=Regression(truth, predictions, held_out.where), errors=errors)
 
 
 def _classes(held_out: HeldOutTexts, scores: LabelSetScores) -> Section:
     wrong = (scores.truth != scores.predicted).sum(1)
     by_errors = [index for index in np.argsort(-wrong, kind="stable") if wrong[index]]
 
-    def names(chosen_C: np.ndarray) -> tuple[str, ...]:
-        return tuple(scores.labels[index] for index in np.flatnonzero(chosen_C))
+    def names(chosen_C: np.ndarray) -> str:
+        return ", ".join(scores.labels[index] for index in np.flatnonzero(chosen_C)) or "none"
 
-    errors = [
-        LabelledText(held_out.text(index), names(scores.truth[index]), names(scores.predicted[index]))
+    rows = [
+        (held_out.text(index), names(scores.truth[index]), names(scores.predicted[index]))
         for index in distinct(by_errors, held_out.text, MOST_ERRORS)
     ]
-    return Section(scores=ScoreTable("class", scores.counts, held_out.where), label_errors=tuple(errors))
+    errors = Table("Texts with the most wrong classes", ("text", "true classes", "predicted classes"), rows)
+    return Section(scores=ScoreTable("class", scores.counts, held_out.where), errors=errors if rows else None)
 
 
 def _tags(held_out: HeldOutTexts, words: TaggedWords) -> Section:

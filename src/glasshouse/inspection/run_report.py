@@ -12,7 +12,6 @@ from glasshouse.formatting import count, duration, flops, number, size
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import confusion, held_out_texts, translation_samples, word_attribution
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
-from glasshouse.inspection.held_out_texts import Section
 from glasshouse.inspection.text_input import TextInput, token_texts
 from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, LOSS, MAJORITY, PERPLEXITY, Metric, perplexity
 from glasshouse.models import parameter_counts
@@ -23,12 +22,12 @@ from glasshouse.results.report import (
     AttentionMap,
     Curve,
     ExplainedText,
-    FinalEvaluation,
-    PlannedCost,
     Report,
     Sample,
+    Section,
     Token,
 )
+from glasshouse.results.table import Table
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
@@ -103,7 +102,7 @@ def collect(run: Run) -> Report:
         commands=suggestions.commands(run),
         baselines=run.baselines.section(run.task.metrics) if run.baselines else None,
         curves_note=_curves_note(run),
-        final=FinalEvaluation(columns, tuple(final)) if final else None,
+        final=Table("", columns, final) if final else None,
         **shown,
     )
 
@@ -259,10 +258,10 @@ def _quality(run: Run, rows: list[dict]) -> tuple[Curve, ...]:
     )
 
 
-def _planned_costs(run: Run) -> tuple[PlannedCost, ...]:
+def _planned_costs(run: Run) -> Table | None:
     plan, outcome = run.facts.get("plan"), run.facts.get("outcome", {})
     if not plan:
-        return ()
+        return None
     predicted, measured = duration(plan.get("seconds", 0.0)), "not finished"
     if outcome:
         measured = duration(outcome.get("seconds", 0.0) + outcome.get("evaluation_seconds", 0.0))
@@ -273,9 +272,10 @@ def _planned_costs(run: Run) -> tuple[PlannedCost, ...]:
         if on_gpu
         else "the growth of the whole process at the peak, with libraries and data"
     )
-    remark = f"Predicted: weights, gradients, optimiser state and activations. Measured: {counted}."
-    return (
-        PlannedCost("training time and final evaluation", predicted, measured),
-        PlannedCost("memory", size(sum(plan.get("memory", {}).values())), memory, remark),
-        PlannedCost("FLOPs", flops(plan["flops"]), "counted, not measured"),
+    rows = (
+        ("training time and final evaluation", predicted, measured),
+        ("memory", size(sum(plan.get("memory", {}).values())), memory),
+        ("FLOPs", flops(plan["flops"]), "counted, not measured"),
     )
+    remark = f"Memory. Predicted: weights, gradients, optimiser state and activations. Measured: {counted}."
+    return Table("", ("cost", "predicted", "measured"), rows, remark)

@@ -7,9 +7,9 @@ import numpy as np
 
 from glasshouse.inspection import held_out_texts
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
-from glasshouse.inspection.held_out_texts import HeldOutTexts, Section
+from glasshouse.inspection.held_out_texts import HeldOutTexts
 from glasshouse.metrics.translation import signatures
-from glasshouse.results.report import AttentionMap, Translated, Translations
+from glasshouse.results.report import AttentionMap, Section, Translated, Translations
 from glasshouse.runs.run import Run
 from glasshouse.tasks.translate import Translate
 
@@ -46,7 +46,7 @@ def collect(run: Run, map_tokens: int) -> Section:
         if attention is None:
             notes.append("no attention map: every text translated here is too long for a readable map")
     translations = Translations(tuple(translated_prompts), tuple(pairs), summary, named)
-    return Section(tuple(notes), translations=translations, attention=attention)
+    return Section(notes=tuple(notes), translations=translations, attention=attention)
 
 
 def choose_pairs(exact: np.ndarray) -> list[int]:

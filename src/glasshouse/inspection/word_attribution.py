@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any
 
 from glasshouse.inspection import held_out_texts
-from glasshouse.inspection.held_out_texts import HeldOutTexts, Section
+from glasshouse.inspection.held_out_texts import HeldOutTexts
 from glasshouse.records.progress_bar import bar
-from glasshouse.results.report import ExplainedText, ExplainedWord
+from glasshouse.results.report import ExplainedText, ExplainedWord, Section
 from glasshouse.runs.run import Run
 
 # Texts of so many words are explained: fewer leave nothing to explain, more are long to read.
@@ -44,7 +44,7 @@ def collect(run: Run) -> Section:
     candidates = list(islice(dict.fromkeys(_short_texts(run, held_out)), CANDIDATES))
     if not candidates:
         reason = f"no held-out text has {FEWEST_WORDS} to {MOST_WORDS} words"
-        return Section((f"no contributions of words: {reason}",))
+        return Section(notes=(f"no contributions of words: {reason}",))
     second = [candidate.second or "" for candidate in candidates] if run.reads_pairs else None
     with bar("leaving out words") as show:
         predictions = run.predict([candidate.text for candidate in candidates], second)

@@ -28,11 +28,11 @@ from glasshouse.results.language_models import (
     MeasuredModel,
     ModelPoints,
     PointText,
-    TextTable,
     TranscriptPart,
     written,
     written_interval,
 )
+from glasshouse.results.table import Table
 from glasshouse.verdicts.mean_intervals import MeanWithInterval
 
 PAGE, MEASURES = "debate.html", "measures.json"
@@ -135,7 +135,7 @@ def _block(models: Sequence[ModelMeasures], name: str) -> MeasureBlock:
     return MeasureBlock(name, definition, control if any(row.control.count for row in rows) else "", rows, name in SHARES)
 
 
-def _judge_table(judge: JudgeSummary) -> TextTable:
+def _judge_table(judge: JudgeSummary) -> Table:
     readable = judge.verdicts - judge.unreadable
     lead = (
         f"{judge.judge} judged {judge.pairs} pairs of arguments, each in both orders: {readable} of {judge.verdicts} "
@@ -151,10 +151,10 @@ def _judge_table(judge: JudgeSummary) -> TextTable:
         (model, written(wins, True), written_interval(wins, True) or formatting.MISSING, str(wins.count))
         for model, wins in judge.wins.items()
     )
-    return TextTable("Judge", lead, ("model", "verdicts won", "95 % interval", "pairs"), rows)
+    return Table("Judge", ("model", "verdicts won", "95 % interval", "pairs"), rows, lead)
 
 
-def _temperature_table(result: DebateResult) -> TextTable | None:
+def _temperature_table(result: DebateResult) -> Table | None:
     if len(result.options.temperatures) < 2:
         return None
     rows = tuple(
@@ -166,10 +166,10 @@ def _temperature_table(result: DebateResult) -> TextTable | None:
         for temperature, found in model.by_temperature.items()
     )
     lead = "The same measures at each temperature, with 95 % intervals where there are enough points."
-    return TextTable("Temperatures", lead, ("model, temperature", *BY_TEMPERATURE), rows)
+    return Table("Temperatures", ("model, temperature", *BY_TEMPERATURE), rows, lead)
 
 
-def _topic_table(result: DebateResult) -> TextTable | None:
+def _topic_table(result: DebateResult) -> Table | None:
     found = [(model, side, shares) for model in result.measures for side, shares in model.mentions.items()]
     if not found:
         return None
@@ -186,7 +186,7 @@ def _topic_table(result: DebateResult) -> TextTable | None:
         "The share of points that have each word of the topic, and the other words that most points of a model have. A "
         "word of the topic that one side lacks shows what it argues about instead."
     )
-    return TextTable("What the points name", lead, ("model, side", *topic_words, "other words"), rows)
+    return Table("What the points name", ("model, side", *topic_words, "other words"), rows, lead)
 
 
 def _notes(result: DebateResult) -> tuple[str, ...]:

@@ -11,68 +11,46 @@ from glasshouse.formatting import MISSING
 from glasshouse.metrics.label_counts import LabelCounts
 from glasshouse.pages import token_shading
 from glasshouse.results.report import Confusion, ScoreTable
+from glasshouse.results.table import Table
 
 MOST_CLASSES = 16
 MOST_SCORES = 40
 
 
 @dataclass(frozen=True)
-class ConfusionCell:
-    """A cell: its shade, its share of the row as text, its tooltip, and whether it counts correct predictions."""
-
-    shade: int
-    share: str
-    title: str
-    correct: bool
-
-
-@dataclass(frozen=True)
-class ConfusionRow:
-    """The texts of one true class."""
-
-    label: str
-    cells: tuple[ConfusionCell, ...]
-    recall: str
-    texts: str
-
-
-@dataclass(frozen=True)
 class ConfusionTable:
-    """The whole table as text; `where` names the texts that were classified."""
+    """The whole table as text. `cells` are (shade, share of the row, tooltip), by true class and by predicted class."""
 
-    columns: tuple[str, ...]
-    rows: tuple[ConfusionRow, ...]
-    precision: tuple[str, ...]
-    predictions: tuple[str, ...]
+    labels: tuple[str, ...]
+    cells: list[list[tuple[int, str, str]]]
+    recall: list[str]
+    texts: list[str]
+    precision: list[str]
+    predictions: list[str]
     accuracy: str
-    texts: str
-    where: str
+    total: str
 
 
 def confusion_table(confusion: Confusion) -> ConfusionTable:
     """Format a confusion matrix for the page."""
     labels, counts, correct = _merge_rare_classes(confusion)
     row_totals, column_totals = counts.sum(1), counts.sum(0)
-    rows = []
-    for row, label in enumerate(labels):
-        cells = []
-        for column, other in enumerate(labels):
-            share = counts[row, column] / row_totals[row] if row_totals[row] else 0.0
-            title = f"{counts[row, column]:,} of {row_totals[row]:,} texts of class {label} were classified as {other}"
-            cells.append(
-                ConfusionCell(
-                    token_shading.shade(share), _percent(share) if counts[row, column] else "", title, row == column
-                )
-            )
-        rows.append(ConfusionRow(label, tuple(cells), _ratio(correct[row], row_totals[row]), f"{row_totals[row]:,}"))
+
+    def cell(row: int, column: int) -> tuple[int, str, str]:
+        count, total = counts[row, column], row_totals[row]
+        share = count / total if total else 0.0
+        title = f"{count:,} of {total:,} texts of class {labels[row]} were classified as {labels[column]}"
+        return token_shading.shade(share), _percent(share) if count else "", title
+
     return ConfusionTable(
         labels,
-        tuple(rows),
-        tuple(_ratio(correct[column], column_totals[column]) for column in range(len(labels))),
-        tuple(f"{total:,}" for total in column_totals),
+        [[cell(row, column) for column in range(len(labels))] for row in range(len(labels))],
+        list(map(_ratio, correct, row_totals)),
+        [f"{total:,}" for total in row_totals],
+        list(map(_ratio, correct, column_totals)),
+        [f"{total:,}" for total in column_totals],
         _ratio(correct.sum(), counts.sum()),
         f"{counts.sum():,}",
-        confusion.where,
     )
 
 
@@ -109,33 +87,18 @@ def _percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
-@dataclass(frozen=True)
-class ScoreRow:
-    """A label with its scores as text."""
-
-    name: str
-    precision: str
-    recall: str
-    f1: str
-    actual: str
-    predicted: str
-
-
-def score_rows(table: ScoreTable) -> tuple[ScoreRow, ...]:
+def score_table(scores: ScoreTable) -> Table:
     """A row for each of the most frequent labels, and one for all labels together."""
-    order = np.argsort(-table.counts.actual, kind="stable")[:MOST_SCORES]
-    return (*(_score_row(table.counts, index) for index in order), _score_row(table.counts.total(), 0))
+    order = np.argsort(-scores.counts.actual, kind="stable")[:MOST_SCORES]
+    rows = [*(_score_row(scores.counts, index) for index in order), _score_row(scores.counts.total(), 0)]
+    left_out = len(scores.counts.names) - MOST_SCORES
+    remark = f"{left_out:,} rarer rows are not shown; the last row counts them." if left_out > 0 else ""
+    return Table("", (scores.heading, "precision", "recall", "F1", "true", "predicted"), rows, remark)
 
 
-def score_remark(table: ScoreTable) -> str:
-    """What the table leaves out; empty if nothing."""
-    left_out = len(table.counts.names) - MOST_SCORES
-    return f"{left_out:,} rarer rows are not shown; the last row counts them." if left_out > 0 else ""
-
-
-def _score_row(counts: LabelCounts, index: int) -> ScoreRow:
+def _score_row(counts: LabelCounts, index: int) -> tuple[str, ...]:
     predicted, actual = int(counts.predicted[index]), int(counts.actual[index])
-    return ScoreRow(
+    return (
         counts.names[index],
         f"{counts.precision[index]:.3f}" if predicted else MISSING,
         f"{counts.recall[index]:.3f}" if actual else MISSING,

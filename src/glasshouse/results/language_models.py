@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from glasshouse import formatting
+from glasshouse.results.table import Table
 from glasshouse.verdicts.mean_intervals import MeanWithInterval
 from glasshouse.verdicts.proportions import Proportion
 
@@ -73,16 +74,6 @@ class TranscriptPart:
 
 
 @dataclass(frozen=True)
-class TextTable:
-    """A table of texts; the first column names the rows."""
-
-    title: str
-    lead: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
 class DebateContent:
     """Everything that the page shows."""
 
@@ -90,7 +81,7 @@ class DebateContent:
     models: tuple[str, ...]
     subtitle: str
     measures: tuple[MeasureBlock, ...]
-    tables: tuple[TextTable, ...]
+    tables: tuple[Table, ...]
     notes: tuple[str, ...]
     transcript: tuple[TranscriptPart, ...]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from glasshouse.metrics.label_counts import LabelCounts
 from glasshouse.results.shown import Shown
+from glasshouse.results.table import Table
 
 
 @dataclass(frozen=True)
@@ -60,32 +61,12 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class PlannedCost:
-    """A cost as it was predicted before training and as it was measured, both formatted as text."""
-
-    what: str
-    predicted: str
-    measured: str
-    remark: str = ""  # what the two count, where that is not the same
-
-
-@dataclass(frozen=True)
 class Confusion:
     """A confusion matrix: `counts[i, j]` texts of class i were classified as class j. `where` names the texts."""
 
     labels: tuple[str, ...]
     counts: np.ndarray
     where: str
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A text that was classified wrongly, and the probability that the model gave to the wrong class."""
-
-    text: str
-    truth: str
-    answer: str
-    probability: float
 
 
 @dataclass(frozen=True)
@@ -111,22 +92,12 @@ class ExplainedText:
 
 
 @dataclass(frozen=True)
-class PredictedNumber:
-    """A text with its true and its predicted number."""
-
-    text: str
-    truth: float
-    prediction: float
-
-
-@dataclass(frozen=True)
 class Regression:
-    """True and predicted numbers of the texts that `where` names, and the texts with the largest errors, largest first."""
+    """True and predicted numbers of the texts that `where` names."""
 
     truth: np.ndarray
     predictions: np.ndarray
     where: str
-    largest_errors: tuple[PredictedNumber, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,15 +107,6 @@ class ScoreTable:
     heading: str
     counts: LabelCounts
     where: str
-
-
-@dataclass(frozen=True)
-class LabelledText:
-    """A text with its true and its predicted classes."""
-
-    text: str
-    truth: tuple[str, ...]
-    answer: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -193,16 +155,8 @@ class Translations:
 
 
 @dataclass(frozen=True)
-class FinalEvaluation:
-    """The metrics of the final evaluation as text, with a row for each split."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
 class BaselineSection:
-    """The run beside its baselines as text: a table whose last row is the run, and a sentence about the best baseline.
+    """The run beside its baselines, which is the last row, and a sentence about the best baseline.
 
     `statistics` is a second sentence, for a disclosure; empty if there is no baseline.
     """
@@ -214,37 +168,42 @@ class BaselineSection:
     statistics: str = ""
 
 
-@dataclass(frozen=True)
-class Report:
-    """Everything that the page of a run shows."""
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """What the task of a run adds to its report. `notes` says what is missing, and why."""
+
+    notes: tuple[str, ...] = ()
+    confusion: Confusion | None = None
+    regression: Regression | None = None
+    scores: ScoreTable | None = None
+    errors: Table | None = None  # the texts with the worst predictions
+    tagged: tuple[TaggedSentence, ...] = ()
+    explained: tuple[ExplainedText, ...] = ()
+    translations: Translations | None = None
+    attention: AttentionMap | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report(Section):
+    """Everything that the page of a run shows. Its notes name automatic choices and warnings too."""
 
     title: str
     subtitle: str
-    headline: tuple[tuple[str, str], ...]  # (title, number), e.g. ("validation perplexity", "62.3")
-    loss: tuple[Curve, ...]
-    quality: tuple[Curve, ...]
-    samples: tuple[Sample, ...]
-    attention: AttentionMap | None
-    parameters: tuple[tuple[str, int], ...]  # (part, number of parameters)
-    planned_costs: tuple[PlannedCost, ...]
-    spec: str  # TOML
-    machine: tuple[tuple[str, str], ...]
-    quality_name: str = "Perplexity"  # title of the `quality` curves
-    other: tuple[Curve, ...] = ()  # learning rate, gradient norm, tokens per second
-    notes: tuple[str, ...] = ()  # automatic choices and warnings
-    commands: tuple[str, ...] = ()  # suggestions for the next step
-    confusion: Confusion | None = None
-    mistakes: tuple[Mistake, ...] = ()  # the most confident first
-    translations: Translations | None = None
-    baselines: BaselineSection | None = None
-    curves_note: str = ""  # how the validation curve and the final evaluation were measured
-    final: FinalEvaluation | None = None
-    regression: Regression | None = None
-    scores: ScoreTable | None = None
-    label_errors: tuple[LabelledText, ...] = ()  # the texts with the most wrong classes
-    tagged: tuple[TaggedSentence, ...] = ()
-    explained: tuple[ExplainedText, ...] = ()
-    sampling: str = ""  # the settings of the samples: "temperature 0.8, top-p 0.95, ..."
+    headline: tuple[tuple[str, str], ...] = ()  # (title, number), e.g. ("validation perplexity", "62.3")
     scales: Mapping[str, str] = field(
         default_factory=dict
-    )  # title of a headline figure -> what guessing and baselines reach
+    )  # title of a headline figure -> what others reach
+    loss: tuple[Curve, ...] = ()
+    quality: tuple[Curve, ...] = ()
+    quality_name: str = "Perplexity"  # title of the `quality` curves
+    other: tuple[Curve, ...] = ()  # learning rate, gradient norm, tokens per second
+    curves_note: str = ""  # how the validation curve and the final evaluation were measured
+    final: Table | None = None  # the metrics of the final evaluation, with a row for each split
+    baselines: BaselineSection | None = None
+    samples: tuple[Sample, ...] = ()
+    sampling: str = ""  # the settings of the samples: "temperature 0.8, top-p 0.95, ..."
+    parameters: tuple[tuple[str, int], ...] = ()  # (part, number of parameters)
+    planned_costs: Table | None = None  # as predicted before training and as measured
+    commands: tuple[str, ...] = ()  # suggestions for the next step
+    spec: str = ""  # TOML
+    machine: tuple[tuple[str, str], ...] = ()

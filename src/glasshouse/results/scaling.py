@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glasshouse.results.shown import Shown
+from glasshouse.results.table import Table
 
 Place = tuple[float, float]
 BandPlace = tuple[float, float, float]  # x, low and high
@@ -39,16 +40,6 @@ class ScalingFigure:
 
 
 @dataclass(frozen=True)
-class ScalingTable:
-    """A table: its title, the names of its columns, and its rows."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class ScalingContent(Shown):
     """Everything that the page shows."""
 
@@ -57,4 +48,4 @@ class ScalingContent(Shown):
     answers: Sequence[str]
     notes: Sequence[str]
     figures: Sequence[ScalingFigure]
-    tables: Sequence[ScalingTable]
+    tables: Sequence[Table]

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.results.scaling import Place, ScalingContent, ScalingCurve, ScalingFigure, ScalingTable
+from glasshouse.results.scaling import Place, ScalingContent, ScalingCurve, ScalingFigure
+from glasshouse.results.table import Table
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.isoflop_law import IsoFLOPFit
 from glasshouse.scaling.measurements import MeasuredLosses
@@ -82,21 +83,21 @@ def answer(
     )
 
 
-def exponent_table(fit: ScalingFit) -> ScalingTable:
+def exponent_table(fit: ScalingFit) -> Table:
     """The exponent of C in the best N, by each law."""
     rows = [(law, number_interval(value)) for law, value in fit.size_exponents().items()]
-    return ScalingTable("Exponent of the best size: N grows with C to the power of", ("law", "exponent"), rows)
+    return Table("Exponent of the best size: N grows with C to the power of", ("law", "exponent"), rows)
 
 
-def counting_table(fits: Mapping[tuple[str, str], ScalingFit]) -> ScalingTable:
+def counting_table(fits: Mapping[tuple[str, str], ScalingFit]) -> Table:
     """The exponent by each law, for each way to count parameters and FLOPs."""
     exponents = {key: fit.size_exponents() for key, fit in fits.items()}
     laws = list(dict.fromkeys(law for row in exponents.values() for law in row))
     rows = [(*key, *(number_interval(row[law]) if law in row else "–" for law in laws)) for key, row in exponents.items()]
-    return ScalingTable("The exponent, by how parameters and FLOPs are counted", ("parameters", "FLOPs", *laws), rows)
+    return Table("The exponent, by how parameters and FLOPs are counted", ("parameters", "FLOPs", *laws), rows)
 
 
-def coefficient_table(law: ParametricFit) -> ScalingTable:
+def coefficient_table(law: ParametricFit) -> Table:
     """The coefficients of a parametric law."""
     symbols = ("E, the loss that remains", "A", "B", "a", "b", "R, repetitions")
     rows = [
@@ -104,7 +105,7 @@ def coefficient_table(law: ParametricFit) -> ScalingTable:
         for symbol, values in zip(symbols, vars(law.laws).values(), strict=True)
         if values is not None
     ]
-    return ScalingTable(
+    return Table(
         f"Coefficients of the law {law.name}",
         ("coefficient", "value"),
         rows,
@@ -112,7 +113,7 @@ def coefficient_table(law: ParametricFit) -> ScalingTable:
     )
 
 
-def prediction_table(fit: ScalingFit, budget: float, predictions: Sequence[LawPrediction]) -> ScalingTable:
+def prediction_table(fit: ScalingFit, budget: float, predictions: Sequence[LawPrediction]) -> Table:
     """What each law says about a budget."""
     rows = [
         (
@@ -123,7 +124,7 @@ def prediction_table(fit: ScalingFit, budget: float, predictions: Sequence[LawPr
         )
         for each in predictions
     ]
-    return ScalingTable(f"For {budget:.3g} FLOPs, {reach(fit, budget)}", ("law", "parameters", "tokens", "loss"), rows)
+    return Table(f"For {budget:.3g} FLOPs, {reach(fit, budget)}", ("law", "parameters", "tokens", "loss"), rows)
 
 
 def forecast_answer(outcome: ForecastOutcome) -> str:
@@ -140,7 +141,7 @@ def forecast_answer(outcome: ForecastOutcome) -> str:
     )
 
 
-def forecast_table(fit: ScalingFit, outcome: ForecastOutcome) -> ScalingTable:
+def forecast_table(fit: ScalingFit, outcome: ForecastOutcome) -> Table:
     """The predicted and the measured loss of each size at the largest budget, and the best N by its own IsoFLOP curve."""
     best = None
     if fit.isoflop is not None:
@@ -157,7 +158,7 @@ def forecast_table(fit: ScalingFit, outcome: ForecastOutcome) -> ScalingTable:
         for size, loss in outcome.rows
     ]
     predicted, measured = ("–" if each is None else count_interval(each) for each in (outcome.forecast.best, best))
-    return ScalingTable(
+    return Table(
         f"Prediction against outcome: {outcome.forecast.budget:.3g} FLOPs",
         ("layers x width", "parameters", "predicted loss", "measured", "inside"),
         rows,

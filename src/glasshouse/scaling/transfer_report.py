@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from glasshouse.results.scaling import BandPlace, ScalingContent, ScalingCurve, ScalingFigure, ScalingTable
+from glasshouse.results.scaling import BandPlace, ScalingContent, ScalingCurve, ScalingFigure
+from glasshouse.results.table import Table
 from glasshouse.scaling.loss_frontier import MethodFrontier
 from glasshouse.scaling.recipe_transfer import RecipeTransfer, ratio_interval
 from glasshouse.scaling.regression import estimate
@@ -39,7 +40,7 @@ def content(found: RecipeTransfer) -> ScalingContent:
     )
 
 
-def multiplier_table(found: RecipeTransfer) -> ScalingTable:
+def multiplier_table(found: RecipeTransfer) -> Table:
     """The multiplier at both ends of the common range, and its growth, by each method."""
     cells = {
         "smallest common C, FLOPs": [f"{each.low.flops:.3g}" for each in found.methods],
@@ -50,7 +51,7 @@ def multiplier_table(found: RecipeTransfer) -> ScalingTable:
         "for each tenfold C": [ratio_interval(each.per_tenfold) for each in found.methods],
         f"{found.a} is extrapolated to": [each.beyond or "no" for each in found.methods],
     }
-    return ScalingTable(
+    return Table(
         "Compute multiplier k",
         ("", *(each.method for each in found.methods)),
         [(name, *values) for name, values in cells.items()],
