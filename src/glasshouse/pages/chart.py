@@ -126,7 +126,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Dots:
-    """A dot at each point; `shape` is one of "dot", "ring", "cross", "diamond", "square", "up", "down".
+    """A dot at each point; `shape` is one of "dot", "ring", "cross", "diamond", "square", "up", "down", "left", "right".
 
     With `at_edge`, a dot whose y is outside the axis is drawn at its end.
     """

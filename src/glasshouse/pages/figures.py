@@ -28,7 +28,8 @@ MOST_COLUMNS = 4
 # With more series, the legend is drawn beside the chart, not on top of it.
 MOST_IN_LEGEND = 6
 INK, SOFT, HAIRLINE = LIGHT["ink"], LIGHT["soft"], LIGHT["hairline"]
-MARKERS = {"dot": "o", "ring": "o", "cross": "x", "diamond": "D", "square": "s", "up": "^", "down": "v"}
+MARKERS = {"dot": "o", "ring": "o", "cross": "x", "diamond": "D", "square": "s"}
+MARKERS |= {"up": "^", "down": "v", "left": "<", "right": ">"}
 
 
 def draw(

@@ -23,6 +23,8 @@ SHAPES = {
     "square": "m-{r} -{r}h{d}v{d}h-{d}z",
     "up": "m0 -{r}l{r} {d}h-{d}z",
     "down": "m0 {r}l{r} -{d}h-{d}z",
+    "left": "m-{r} 0l{d} -{r}v{d}z",
+    "right": "m{r} 0l-{d} -{r}v{d}z",
 }
 HOLLOW = ("ring", "cross")
 # Pixels of a character, a row of a turned label and a row of the legend, and how far marks may leave the frame.
@@ -32,8 +34,9 @@ LONGEST_IN_COLUMNS = 34
 # The style of a chart that stands in a file of its own.
 STYLE = (
     f"<style>text{{font:11px system-ui,sans-serif;fill:{LIGHT['soft']}}}"
+    f".ink{{fill:{LIGHT['ink']}}}.bold{{font-weight:600}}"
     f".grid,.axis{{stroke:{LIGHT['quiet']};stroke-opacity:.35}}.shape{{stroke:none}}"
-    f"@media(prefers-color-scheme:dark){{text{{fill:{DARK['soft']}}}}}</style>"
+    f"@media(prefers-color-scheme:dark){{text{{fill:{DARK['soft']}}}.ink{{fill:{DARK['ink']}}}}}</style>"
 )
 
 
@@ -106,14 +109,15 @@ def _svg(chart: Chart, height: float, body: str, alone: bool, data: str = "") ->
 
 def _frame(chart: Chart) -> Frame:
     lines = [line for axis in chart.scales.values() for label in axis.tick_labels for line in label.split("\n")]
-    left = max(30, CHARACTER * max(map(len, lines), default=0) + 12) + LABEL_ROW * len(_label_rows(chart))
-    bottom = chart.height - (46 if chart.x_label else 30)
-    return Frame(left, 10 + chart.above, chart.width - 8 - chart.beside, bottom)
+    left = (max(30, CHARACTER * max(map(len, lines)) + 12) if lines else EDGE) + LABEL_ROW * len(_label_rows(chart))
+    ticked = chart.x.ticks or lines
+    bottom = chart.height - (46 if chart.x_label else 30 if ticked else EDGE)
+    return Frame(left, (10 if ticked else EDGE) + chart.above, chart.width - (8 if ticked else EDGE) - chart.beside, bottom)
 
 
 def _label_rows(chart: Chart) -> list[str]:
     """The lines of the label of the y axis, each within the height of the frame."""
-    return textwrap.wrap(chart.y_label, int((chart.height - 56) / 5.5))
+    return textwrap.wrap(chart.y_label, max(1, int((chart.height - 56) / 5.5)))
 
 
 def _x_axis(chart: Chart, frame: Frame) -> str:
@@ -124,10 +128,10 @@ def _x_axis(chart: Chart, frame: Frame) -> str:
         x = frame.x(chart.x.fraction(tick))
         line = f"M{x:.1f} {frame.top:.1f}V{frame.bottom:.1f}" if gridded else f"M{x:.1f} {frame.bottom:.1f}v4"
         body += f'<path class="{"grid" if gridded else "axis"}" d="{line}"/>'
-        # A centred label at the right edge would leave the drawing.
-        anchor = "end" if x > frame.right - 14 else "middle"
+        # A centred label at an edge of the drawing would leave it.
+        anchor = "end" if x > frame.right - 14 else "start" if x < 14 else "middle"
         length = 5.8 * len(label)
-        start = x - (length if anchor == "end" else length / 2)
+        start = x - {"start": 0, "middle": length / 2, "end": length}[anchor]
         if start >= end:
             body += f'<text x="{x:.1f}" y="{frame.bottom + 18:.1f}" text-anchor="{anchor}">{escape(label)}</text>'
             end = start + length + 4

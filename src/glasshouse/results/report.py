@@ -190,9 +190,7 @@ class Report(Section):
     title: str
     subtitle: str
     headline: tuple[tuple[str, str], ...] = ()  # (title, number), e.g. ("validation perplexity", "62.3")
-    scales: Mapping[str, str] = field(
-        default_factory=dict
-    )  # title of a headline figure -> what others reach
+    scales: Mapping[str, str] = field(default_factory=dict)  # title of a headline figure -> what others reach
     loss: tuple[Curve, ...] = ()
     quality: tuple[Curve, ...] = ()
     quality_name: str = "Perplexity"  # title of the `quality` curves
