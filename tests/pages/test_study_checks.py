@@ -23,14 +23,10 @@ def test_a_replication_says_in_how_many_arms_the_verdict_was_the_same():
     assert "positions-replication replicates this study" in study_checks.replication_summary(example.checked(), first)
     assert "The verdict of 3 of 4 arms was the same." in study_checks.replication_summary(example.checked(), first)
     assert "no verdict in both studies yet. Not final" in study_checks.replication_summary(example.checked(), unfinished)
-    rows = {row.arm: row for row in study_checks.replicated_arms(first)}
-    assert (rows["rotary"].original, rows["rotary"].replication, rows["rotary"].same) == (
-        "better",
-        "undecided",
-        "not the same",
-    )
-    assert rows["alibi"].same == "same"
-    assert {row.same for row in study_checks.replicated_arms(unfinished)} == {"–"}
+    rows = {row[0]: row[1:] for row in study_checks.replicated_arms(first)}
+    assert rows["rotary"] == ("better", "undecided", "not the same")
+    assert rows["alibi"][-1] == "same"
+    assert {row[-1] for row in study_checks.replicated_arms(unfinished)} == {"–"}
     replication = dataclasses.replace(example.study(), name="positions-replication", replications=(first,))
     assert "This study is a replication of positions" in study_checks.replication_summary(replication, first)
     one = ReplicationOutcome("a", "b", {"rms": ("better", "worse")})
@@ -45,8 +41,7 @@ def test_the_multiverse_names_the_choices_on_which_a_verdict_depends():
     assert table.choices == ("learning rate", "initialisation", "split")
     assert table.arms == ("sinusoidal", "alibi", "rotary", "none")
     assert len(table.rows) == 8
-    assert table.rows[0].main
-    assert all(cell.holds for cell in table.rows[0].cells)
+    assert all(cell.holds for cell in table.rows[0][1])
     summary = dict(zip(table.arms, table.summary, strict=True))
     assert re.search("under all 8 combinations", summary["alibi"])
     assert "better under 4 of 8 combinations of choices (undecided in 4); depends on the split" in summary["rotary"]
@@ -86,10 +81,10 @@ def test_a_row_for_each_pair():
     table = study_checks.pair_table(example.with_pairs())
     assert table is not None
     assert len(table.rows) == 10
-    assert (table.rows[-1].arm, table.rows[-1].against) == ("none", "rotary")
-    assert table.rows[-1].verdict == "worse"
-    assert table.rows[-1].difference.startswith("+0.3")
-    assert "corrected for 10 comparisons" in table.lead
+    arm, against, difference, _, _, word = table.rows[-1]
+    assert (arm, against, word) == ("none", "rotary", "worse")
+    assert difference.startswith("+0.3")
+    assert "corrected for 10 comparisons" in table.note
     assert study_checks.pair_table(example.study()) is None
 
 
@@ -98,7 +93,7 @@ def test_a_pair_without_a_verdict_is_left_out_and_still_counted():
     table = study_checks.pair_table(some)
     assert table is not None
     assert len(table.rows) == 2
-    assert "corrected for 10 comparisons" in table.lead
+    assert "corrected for 10 comparisons" in table.note
 
 
 def test_two_arms_have_one_comparison_and_no_correction():
@@ -106,8 +101,8 @@ def test_two_arms_have_one_comparison_and_no_correction():
     two = dataclasses.replace(whole, arms=whole.arms[:2], pairs=whole.pairs[:1])
     table = study_checks.pair_table(two)
     assert table is not None
-    assert "one comparison" in table.lead
-    assert "corrected for" not in table.lead
+    assert "one comparison" in table.note
+    assert "corrected for" not in table.note
 
 
 def test_the_page_has_the_table():

@@ -71,23 +71,21 @@ def _print_costs(comparison: StudyResults) -> None:
 def _print_pairs(comparison: StudyResults) -> None:
     """Print the verdicts on all pairs of arms, if they were asked for."""
     if table := study_checks.pair_table(comparison):
-        console.print(table.lead, markup=False, soft_wrap=True)
-        rows = [(row.arm, row.against, f"{row.difference} ({row.interval})", row.p, row.verdict) for row in table.rows]
-        show(("arm", "against", "difference", "p", "verdict"), rows, right=(2, 3))
+        console.print(table.note, markup=False, soft_wrap=True)
+        show(table.columns, table.rows, right=(2, 3, 4))
 
 
 def _print_checks(comparison: StudyResults) -> None:
     """Print the multiverse, the replications and the registration."""
     if table := study_checks.multiverse(comparison):
-        rows = [(*row.choices, *(cell.text for cell in row.cells)) for row in table.rows]
+        rows = [(*choices, *(cell.text for cell in cells)) for choices, cells in table.rows]
         show((*table.choices, *table.arms), rows)
         for sentence in table.summary:
             console.print(sentence, markup=False, soft_wrap=True)
         console.print()
     for outcome in comparison.replications:
         console.print(study_checks.replication_summary(comparison, outcome), markup=False, soft_wrap=True)
-        cells = [(arm.arm, arm.original, arm.replication, arm.same) for arm in study_checks.replicated_arms(outcome)]
-        show(("arm", outcome.original, outcome.replication, "verdict"), cells)
+        show(("arm", outcome.original, outcome.replication, "verdict"), study_checks.replicated_arms(outcome))
     if registration := study_checks.registration(comparison):
         console.print(registration, markup=False, soft_wrap=True)
 

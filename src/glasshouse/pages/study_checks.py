@@ -10,28 +10,10 @@ from dataclasses import dataclass
 from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number, p_value
 from glasshouse.results import study_text
 from glasshouse.results.study import MultiverseCell, ReplicationOutcome, StudyResults
+from glasshouse.results.table import Table
 from glasshouse.verdicts.verdict import Difference
 
 NO_VERDICT = "no verdict"
-
-
-@dataclass(frozen=True)
-class ReplicatedArm:
-    """An arm in two studies of one question. `same` is the word for whether its verdict was the same."""
-
-    arm: str
-    original: str
-    replication: str
-    same: str
-
-
-@dataclass(frozen=True)
-class ChoiceRow:
-    """One combination of choices, and the verdict of each arm under it."""
-
-    choices: tuple[str, ...]
-    cells: tuple["VerdictCell", ...]
-    main: bool
 
 
 @dataclass(frozen=True)
@@ -54,8 +36,8 @@ class ChoiceTable:
 
     choices: tuple[str, ...]
     arms: tuple[str, ...]
-    rows: tuple[ChoiceRow, ...]
-    summary: tuple[str, ...]
+    rows: list[tuple[list[str], list[VerdictCell]]]  # the choices of a row, and a cell for each arm
+    summary: list[str]
 
 
 def registration(comparison: StudyResults) -> str:
@@ -85,18 +67,13 @@ def replication_summary(comparison: StudyResults, outcome: ReplicationOutcome) -
     return f"{what}. {agreement}" + ("" if outcome.finished else " Not final: not all runs are done.")
 
 
-def replicated_arms(outcome: ReplicationOutcome) -> list[ReplicatedArm]:
-    """A row for each arm but the first."""
-    return [
-        ReplicatedArm(arm, original or NO_VERDICT, replication or NO_VERDICT, _agreement(original, replication))
-        for arm, (original, replication) in outcome.words.items()
-    ]
-
-
-def _agreement(original: str, replication: str) -> str:
-    if not original or not replication:
-        return MISSING
-    return "same" if original == replication else "not the same"
+def replicated_arms(outcome: ReplicationOutcome) -> list[tuple[str, str, str, str]]:
+    """For each arm but the first: its verdict in the original study and in the replication, and whether it is the same."""
+    rows = []
+    for arm, (original, replication) in outcome.words.items():
+        same = "same" if original == replication else "not the same"
+        rows.append((arm, original or NO_VERDICT, replication or NO_VERDICT, same if original and replication else MISSING))
+    return rows
 
 
 def multiverse(comparison: StudyResults) -> ChoiceTable | None:
@@ -109,15 +86,14 @@ def multiverse(comparison: StudyResults) -> ChoiceTable | None:
     arms = tuple(arm.name for arm in comparison.other_arms)
     intervals = [(found.low, found.high) for cell in cells for found in cell.differences.values()]
     places = decimals(intervals)
-    rows = tuple(
-        ChoiceRow(
-            tuple(cell.choices.get(name, MISSING) for name in choices),
-            tuple(_verdict_cell(cell.differences.get(arm), main.differences.get(arm), places) for arm in arms),
-            cell.main,
+    rows = [
+        (
+            [cell.choices.get(name, MISSING) for name in choices],
+            [_verdict_cell(cell.differences.get(arm), main.differences.get(arm), places) for arm in arms],
         )
         for cell in cells
-    )
-    return ChoiceTable(choices, arms, rows, tuple(_arm_summary(arm, main, cells) for arm in arms))
+    ]
+    return ChoiceTable(choices, arms, rows, [_arm_summary(arm, main, cells) for arm in arms])
 
 
 def _verdict_cell(found: Difference | None, main: Difference | None, places: int | None) -> VerdictCell:
@@ -157,36 +133,15 @@ def _word(cell: MultiverseCell, arm: str) -> str:
     return cell.differences[arm].word if arm in cell.differences else NO_VERDICT
 
 
-@dataclass(frozen=True)
-class PairRow:
-    """Two arms and the verdict on the first of them."""
-
-    arm: str
-    against: str
-    difference: str
-    interval: str
-    p: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class PairTable:
-    """A row for each pair, a sentence on how to read them, and what the arms vary."""
-
-    rows: tuple[PairRow, ...]
-    lead: str
-    heading: str
-
-
-def pair_table(comparison: StudyResults) -> PairTable | None:
-    """All pairs of arms; None if they were not asked for, or no pair has a verdict yet."""
+def pair_table(comparison: StudyResults) -> Table | None:
+    """All pairs of arms, titled by what the arms vary; None if they were not asked for, or no pair has a verdict yet."""
     if not comparison.pairs:
         return None
     heading, labels = study_text.labels(comparison)
     label = dict(zip((arm.name for arm in comparison.arms), labels, strict=True))
     places = decimals([(pair.difference.low, pair.difference.high) for pair in comparison.pairs])
-    rows = tuple(
-        PairRow(
+    rows = [
+        (
             label[pair.arm],
             label[pair.against],
             number(pair.difference.mean, places, signed=True),
@@ -195,7 +150,7 @@ def pair_table(comparison: StudyResults) -> PairTable | None:
             pair.difference.word,
         )
         for pair in comparison.pairs
-    )
+    ]
     arms = len(comparison.arms)
     count = arms * (arms - 1) // 2
     lead = (
@@ -207,4 +162,4 @@ def pair_table(comparison: StudyResults) -> PairTable | None:
             f"The difference in {comparison.metric} between the two arms, paired by seed. Two arms have one comparison, so "
             "nothing is corrected, and the verdict is that against the first arm."
         )
-    return PairTable(rows, lead, heading)
+    return Table(heading, ("arm", "against", "difference", "interval", "p", "verdict"), rows, lead)
