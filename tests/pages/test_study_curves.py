@@ -33,7 +33,7 @@ def test_the_training_loss_stands_beside_the_curves() -> None:
     study = dataclasses.replace(plain, arms=arms)
     panel = study_curves.training_panel(study)
     assert panel is not None
-    assert [entry["last"] for entry in panel.legend] == ["1.9"] * 5
+    assert [entry.last for entry in panel.legend] == ["1.9"] * 5
     assert "Training loss and validation" in render(study)
     assert "Training loss and validation" not in render(plain)
 

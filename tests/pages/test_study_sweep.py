@@ -35,8 +35,8 @@ def test_a_sweep_of_two_fields_is_a_grid_with_its_best_cell() -> None:
     assert sweep is not None
     assert sweep.grid is not None
     assert sweep.grid.across.values == ("0", "0.1")
-    assert [value for value, _ in sweep.grid.rows][:2] == ["0.0001", "0.00019"]
-    cells = [cell for _, row in sweep.grid.rows for cell in row]
+    assert sweep.grid.down.values[:2] == ("0.0001", "0.00019")
+    cells = [cell for row in sweep.grid.rows for cell in row]
     means = [arm.summary.mean for arm in study.arms if arm.summary]
     assert [cell.best for cell in cells].index(True) == int(np.argmin(means))
     assert sum(cell.best for cell in cells) == 1
@@ -104,7 +104,7 @@ def test_a_sweep_lists_its_first_arm_by_its_value_everywhere() -> None:
     study = dataclasses.replace(example.study(), first="1e-2", arms=in_order)
     assert study.first_arm.name == "1e-2"
     assert [row.label for row in study_tables.rows(study)] == ["1e-4", "1e-3", "1e-2 (first arm)"]
-    assert [entry["name"] for entry in study_curves.panel(study).legend] == ["1e-4", "1e-3", "1e-2 (first arm)"]
+    assert [entry.name for entry in study_curves.panel(study).legend] == ["1e-4", "1e-3", "1e-2 (first arm)"]
     assert [arm.name for arm, _, _ in study_differences.compared_arms(study)] == ["1e-4", "1e-3"]
     assert study_differences.styles(study)[2].tone == "quiet"
     assert study_differences.differences(study).x_label.endswith("difference from 1e-2")

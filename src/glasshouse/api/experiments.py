@@ -141,13 +141,10 @@ def prompt(
     """
     opened = run_of(run, device)
     path = Path(output) if output else opened.folder.path / "prompting.html"
-    retrieval_page.check_path(path)
+    atomic_files.check_output(path, (".html",))
     with progress_bar.bar("comparing"):
         result = image_retrieval.rank_and_retrieve(opened, target, prompts, pictures)
-    if path.suffix == ".html":
-        atomic_files.write_text(path, retrieval_page.render(result))
-    else:
-        retrieval_page.draw(result, path)
+    atomic_files.write_text(path, retrieval_page.render(result))
     return result, path
 
 

@@ -11,7 +11,7 @@ from glasshouse.cli.options import at_most
 
 EXAMPLES = (
     'Examples: glasshouse prompt scene-clip --target fish.png "two goldfish" "two nemos" · '
-    'glasshouse prompt scene-clip --target 12 "two red circles" --output prompts.png · '
+    'glasshouse prompt scene-clip --target 12 "two red circles" --output prompts.html · '
     "glasshouse prompt scene-clip"
 )
 
@@ -30,9 +30,7 @@ def prompt(
     ] = 6,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help="The file to write: .html for a page, .png or .svg for an image; default: prompting.html in the run."
-        ),
+        typer.Option(help="The page to write, .html; default: prompting.html in the run."),
     ] = None,
     overwrite: Overwrite = False,
     device: Device = "auto",

@@ -26,16 +26,15 @@ def render(content: Exploration) -> str:
             f"this text has {numbers:,} numbers on its way through the model, too many for a page (at most "
             f"{MOST_NUMBERS:,}); choose a shorter text or a smaller model"
         )
+    names = {"tokens": content.tokens, "sources": content.sources, "outputs": content.outputs}
     data = {
-        "tokens": [formatting.visible(token) for token in content.tokens],
-        "sources": [formatting.visible(token) for token in content.sources],
+        **{name: list(map(formatting.visible, texts)) for name, texts in names.items()},
         "ids": content.ids,
         "heads": content.heads,
-        "outputs": [formatting.visible(name) for name in content.outputs],
         "predicts": content.predicts,
-        "before": [_packed(step) for step in content.before],
-        "layers": [[_packed(step) for step in layer] for layer in content.layers],
-        "after": [_packed(step) for step in content.after],
+        "before": list(map(_packed, content.before)),
+        "layers": [list(map(_packed, layer)) for layer in content.layers],
+        "after": list(map(_packed, content.after)),
     }
     return template.fill(
         "explorer.html",
@@ -49,12 +48,6 @@ def render(content: Exploration) -> str:
 
 def _packed(step: Step) -> dict[str, object]:
     values = np.ascontiguousarray(step.array, dtype="<f4")
-    return {
-        "title": step.title,
-        "formula": step.formula,
-        "about": step.about,
-        "kind": step.kind,
-        "shape": values.shape,
-        "mask": step.mask,
-        "numbers": base64.b64encode(values.tobytes()).decode("ascii"),
-    }
+    numbers = base64.b64encode(values.tobytes()).decode("ascii")
+    fields = {name: value for name, value in vars(step).items() if name != "array"}
+    return {**fields, "shape": values.shape, "numbers": numbers}

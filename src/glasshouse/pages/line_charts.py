@@ -24,11 +24,27 @@ Estimate = tuple[float, float, float]  # mean, low, high
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A curve's name, its colour and its last finite value as text."""
+    """A curve's name, its classes in the style sheet and its last finite value. `full` is the name where it is shortened."""
 
     name: str
-    tone: str
+    classes: str
     last: str
+    full: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A chart with its legend, and remarks on what it omits. `heading` stands before the legend; it may be empty."""
+
+    title: str
+    chart: Chart
+    legend: list[LegendEntry]
+    remarks: list[str]
+    heading: str = ""
+
+
+def panel(title: str, curves: Sequence[Curve], small: bool = False) -> Panel:
+    return Panel(title, curve_chart(curves, small), legend(curves), remarks(curves))
 
 
 def curve_chart(curves: Sequence[Curve], small: bool = False) -> Chart:

@@ -5,7 +5,6 @@ from typing import Any
 
 from glasshouse.pages import line_charts, svg_chart, template
 from glasshouse.results.index import LiveRun
-from glasshouse.results.report import Curve
 
 STYLES = ("page.css", "study.css", "index.css")
 SCRIPTS = ("page.js", "charts.js", "live.js")
@@ -24,13 +23,11 @@ def render_part(run: LiveRun) -> str:
 
 
 def _values(run: LiveRun) -> dict[str, Any]:
-    charts_of_run = [_panel(title, curves) for title, curves in (("Loss", run.loss), ("Quality", run.quality)) if curves]
+    quality = run.quality[0].name.removeprefix("validation ").capitalize() if run.quality else ""
+    titled = [(title, curves) for title, curves in (("Loss", run.loss), (quality, run.quality)) if curves]
+    charts = [line_charts.panel(title, curves) for title, curves in titled]
+    # The scale of a page that renews itself is not chosen, and linear.
+    charts = [replace(shown, chart=replace(shown.chart, shown="linear"), remarks=[]) for shown in charts]
     # What a command refuses, it says in its last line.
     refused = run.output.rpartition("\n")[2].startswith("glasshouse: ")
-    return {"run": run, "charts": charts_of_run, "actions": ACTIONS, "refused": refused}
-
-
-def _panel(title: str, curves: tuple[Curve, ...]) -> dict[str, object]:
-    name = curves[0].name.removeprefix("validation ").capitalize() if title == "Quality" else title
-    chart = replace(line_charts.curve_chart(curves), shown="linear")
-    return {"title": name, "legend": line_charts.legend(curves), "drawing": svg_chart.draw(chart)}
+    return {"run": run, "charts": charts, "actions": ACTIONS, "refused": refused, "draw": svg_chart.draw}

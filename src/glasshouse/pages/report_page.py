@@ -20,7 +20,7 @@ from glasshouse.pages import (
 )
 from glasshouse.pages.chart import Chart, Dots, Line, MarkGroup
 from glasshouse.pages.colours import LIGHT
-from glasshouse.results.report import Curve, Regression, Report
+from glasshouse.results.report import Regression, Report
 
 SCRIPTS = ("page.js", "charts.js", "samples.js", "attention.js")
 # More points than this are drawn in part, because they would cover each other; more than the second are drawn smaller.
@@ -30,12 +30,14 @@ MOST_NAME_CHARACTERS = 22
 
 def render(report: Report) -> str:
     """The whole page. It is complete without JavaScript; the scripts only add interaction."""
+    learning = (("Loss", report.loss), (report.quality_name, report.quality))
     return template.fill(
         "report.html",
         scripts=SCRIPTS,
         report=report,
-        learning_curves=[_panel(title, curves) for title, curves in _learning_curves(report) if curves],
-        statistics=[_panel(curve.name, (curve,), small=True) for curve in report.other],
+        learning_curves=[line_charts.panel(title, curves) for title, curves in learning if curves],
+        statistics=[line_charts.panel(curve.name, (curve,), small=True) for curve in report.other],
+        draw=svg_chart.draw,
         samples=[token_shading.shade_sample(sample) for sample in report.samples],
         shade_names=token_shading.SHADE_NAMES,
         confusion=label_tables.confusion_table(report.confusion) if report.confusion else None,
@@ -50,23 +52,17 @@ def render(report: Report) -> str:
     )
 
 
-def _learning_curves(report: Report) -> tuple[tuple[str, tuple[Curve, ...]], ...]:
-    return (("Loss", report.loss), (report.quality_name, report.quality))
-
-
-def _scatters(regression: Regression) -> tuple[tuple[str, str], ...]:
-    """(title, drawing) of the charts of a regression."""
+def _scatters(regression: Regression) -> tuple[Chart, ...]:
     truth, predictions = regression.truth, regression.predictions
     numbers = np.concatenate([truth, predictions])
     equal = (numbers.min(), numbers.max())
     predicted = (predictions.min(), predictions.max())
-    charts = (
+    return (
         scatter_chart(truth, predictions, Line(equal, equal), "true", "Predicted over true number"),
         scatter_chart(
             predictions, predictions - truth, Line(predicted, (0, 0)), "predicted", "Residual over predicted number"
         ),
     )
-    return tuple((chart.title, svg_chart.draw(chart)) for chart in charts)
 
 
 def scatter_chart(x: np.ndarray, y: np.ndarray, right: Line, x_label: str, title: str) -> Chart:
@@ -78,18 +74,6 @@ def scatter_chart(x: np.ndarray, y: np.ndarray, right: Line, x_label: str, title
     dots = Dots(x[chosen], y[chosen], size=2.6 if len(chosen) > SMALL_DOTS else 4.5, opacity=0.65)
     series = [MarkGroup([right], tone="faint", dash=2), MarkGroup([dots])]
     return Chart(title, x_axis, {"linear": y_axis}, series, x_label=x_label, height=300)
-
-
-def _panel(title: str, curves: tuple[Curve, ...], small: bool = False) -> dict[str, object]:
-    chart = line_charts.curve_chart(curves, small)
-    return {
-        "title": title,
-        "drawing": svg_chart.draw(chart),
-        "legend": line_charts.legend(curves),
-        "remarks": line_charts.remarks(curves),
-        "log": chart.shown == "log",
-        "can_log": "log" in chart.scales,
-    }
 
 
 def bar_chart(parts: tuple[tuple[str, int], ...], width: int = 460) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from glasshouse import formatting
 from glasshouse.pages import chart
 from glasshouse.pages.chart import Axis, Chart, Dots, Line, MarkGroup
-from glasshouse.pages.line_charts import sorted_points, thin
+from glasshouse.pages.line_charts import LegendEntry, Panel, sorted_points, thin
 from glasshouse.pages.study_differences import Style, limit_without_outliers, styles
 from glasshouse.results import study_text
 from glasshouse.results.report import Curve
@@ -34,16 +34,6 @@ class ArmCurves:
     seeds: dict[int, tuple[np.ndarray, np.ndarray]]
     mean: tuple[np.ndarray, np.ndarray]
     omitted: int  # number of seeds that are not drawn
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The chart with its legend; `heading` names the fields whose values the legend lists, and may be empty."""
-
-    chart: Chart
-    heading: str
-    legend: list[dict[str, str]]
-    remarks: list[str]
 
 
 def arm_curves(comparison: StudyResults) -> list[ArmCurves]:
@@ -88,16 +78,16 @@ def panel(comparison: StudyResults) -> Panel:
     """The chart, with its legend and remarks. Its scales are those that the reader can choose."""
     drawn = arm_curves(comparison)
     scales = value_scales(drawn, comparison.curve_most)
-    heading, _ = study_text.labels(comparison)
+    title, (heading, _) = study_text.curve_name(comparison), study_text.labels(comparison)
     names = study_text.short_names(study_text.marked_labels(comparison), NAME_CHARACTERS)
     legend = [
-        {"name": name, "full": curves.arm.name, "classes": curves.style.classes, "last": _last(curves)}
+        LegendEntry(name, curves.style.classes, _last(curves), curves.arm.name)
         for curves, name in zip(drawn, names, strict=True)
     ]
     if not scales:
-        return Panel(Chart("no curve yet"), heading, legend, [])
+        return Panel(title, Chart("no curve yet"), legend, [], heading)
     steps = chart.finite([steps for curves in drawn for steps, _ in [*curves.seeds.values(), curves.mean]])
-    label = "; ".join(f"{entry['full']} ends at {entry['last']}" for entry in legend)
+    label = "; ".join(f"{entry.full} ends at {entry.last}" for entry in legend)
     means = [
         MarkGroup([Line(*curves.mean, width=2.1)], name, curves.style.tone, curves.style.dash, curve=index)
         for index, (curves, name) in enumerate(zip(drawn, names, strict=True))
@@ -111,7 +101,7 @@ def panel(comparison: StudyResults) -> Panel:
         readable=True,
         height=300,
     )
-    return Panel(figure, heading, legend, remarks(comparison, drawn))
+    return Panel(title, figure, legend, remarks(comparison, drawn), heading)
 
 
 def training_panel(comparison: StudyResults) -> Panel | None:

@@ -49,12 +49,11 @@ def render(comparison: StudyResults, runs: RunPaths | None = None) -> str:
         headline=headline(comparison),
         verdicts=[_verdict(arm, comparison.first_arm) for arm in comparison.arms],
         level=formatting.percent(1 - comparison.rule.alpha),
-        differences=svg_chart.draw(study_differences.differences(comparison)),
+        differences=study_differences.differences(comparison),
         difference_remarks=study_differences.remarks(comparison),
-        curve=study_text.curve_name(comparison),
         curves=study_curves.panel(comparison),
         training=study_curves.training_panel(comparison),
-        rows=[(row, style.classes) for row, (_, style) in zip(rows, _styled(comparison), strict=True)],
+        rows=[(row, style.classes) for row, style in zip(rows, study_differences.styles(comparison), strict=True)],
         columns=study_tables.COLUMNS,
         costs=different_costs,
         shared=shared_costs,
@@ -81,9 +80,7 @@ def render(comparison: StudyResults, runs: RunPaths | None = None) -> str:
 def draw(comparison: StudyResults, path: Path) -> None:
     """The figure as an image file: differences on the left, every seed's curve on the right."""
     panel = study_curves.panel(comparison)
-    heading = (
-        f"{study_text.curve_name(comparison)} by {panel.heading}" if panel.heading else study_text.curve_name(comparison)
-    )
+    heading = f"{panel.title} by {panel.heading}" if panel.heading else panel.title
     charts = {"": study_differences.differences(comparison), heading: panel.chart}
     figures.draw(charts, path, 11.0, max(4.0, 1.5 + 0.42 * len(comparison.arms)))
 
@@ -135,10 +132,6 @@ def method(comparison: StudyResults) -> list[str]:
         "small to matter, even if its direction is certain. If neither can be shown, the verdict is undecided.",
         *(items if comparison.items else fixed_text),
     ]
-
-
-def _styled(comparison: StudyResults) -> list[tuple[Arm, study_differences.Style]]:
-    return list(zip(comparison.arms, study_differences.styles(comparison), strict=True))
 
 
 def _verdict(arm: Arm, first: Arm) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Grid:
 
     down: Field
     across: Field
-    rows: list[tuple[str, list[GridCell]]]
+    rows: list[list[GridCell]]
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,7 @@ def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
         text = mean.text + (f" ✗{len(arm.diverged)}" if arm.diverged else "")
         return GridCell(text, "; ".join([f"{arm.name}: {mean.full}, seeds: {seeds}", *row.notes]), shade, arm is best)
 
-    rows = [(row, [cell(arms.get((row, column))) for column in across.values]) for row in down.values]
-    return Grid(down, across, rows)
+    return Grid(down, across, [[cell(arms.get((row, column))) for column in across.values] for row in down.values])
 
 
 def _shade(mean: float, means: list[float], higher_is_better: bool) -> int:
