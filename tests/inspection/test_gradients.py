@@ -7,10 +7,11 @@ import torch
 import glasshouse
 from glasshouse.inspection import gradients
 from glasshouse.inspection.capture import capture, edit
+from glasshouse.inspection.example_batches import held_out_batches
 
 
 def test_every_kind_has_gradients_at_initialisation_and_at_the_last_checkpoint(inspected):
-    results = gradients.gradients(inspected, examples=4)
+    results = gradients.gradients(inspected, held_out_batches(inspected, None, 4))
     assert results[0].state == gradients.INITIAL
     assert results[-1].state.startswith("step")
     for one in results:
@@ -64,8 +65,8 @@ def test_a_figure_is_written(inspected, tmp_path):
 
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_new_models_differ_in_one_field_alone(inspected):
-    plain, same, deeper = gradients.initial_gradients(inspected, "model.layers=2,2,6", examples=2)
-    [first, *_] = gradients.gradients(inspected, examples=2)
+    plain, same, deeper = gradients.initial_gradients(inspected, "model.layers=2,2,6", held_out_batches(inspected, None, 2))
+    [first, *_] = gradients.gradients(inspected, held_out_batches(inspected, None, 2))
     assert plain.layers == same.layers == first.layers, "the seed and the examples are those of the run"
     assert [one.state for one in (plain, deeper)] == ["layers=2", "layers=6"]
     assert len(deeper.depth) == 6
@@ -74,13 +75,13 @@ def test_new_models_differ_in_one_field_alone(inspected):
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_without_norms_and_residual_connections_gradients_vanish_with_depth(inspected):
     with_norm, without = (
-        gradients.initial_gradients(inspected, f"model.connection={connection}", examples=2)[0]
+        gradients.initial_gradients(inspected, f"model.connection={connection}", held_out_batches(inspected, None, 2))[0]
         for connection in ("pre-norm", "no-residual")
     )
     assert without.depth[-1].median < with_norm.depth[-1].median
 
 
 def test_models_that_describe_pictures_have_gradients(describer):
-    for one in gradients.gradients(describer, examples=2):
+    for one in gradients.gradients(describer, held_out_batches(describer, None, 2)):
         assert len(one.depth) == 2
         assert all(spread.largest > 0 for spread in one.depth)

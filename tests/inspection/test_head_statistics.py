@@ -7,6 +7,7 @@ import torch
 
 from glasshouse.inspection import head_statistics as statistics
 from glasshouse.inspection.capture import edit
+from glasshouse.inspection.example_batches import held_out_batches
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
@@ -24,9 +25,9 @@ def previous_token(weights):
 def test_every_head_of_every_kind_has_finite_statistics(inspected):
     if inspected.name in WITHOUT_WEIGHTS:
         with refused(GlasshouseError, "performer"):
-            statistics.head_statistics(inspected)
+            statistics.head_statistics(inspected, held_out_batches(inspected, None, 0))
         return
-    rows = statistics.head_statistics(inspected, examples=8)
+    rows = statistics.head_statistics(inspected, held_out_batches(inspected, None, 8))
     assert {row.head for row in rows} == set(range(1, inspected.spec.model.heads + 1))
     for row in rows:
         shares = (row.itself, row.previous, row.first, row.separators, row.largest)
@@ -43,7 +44,7 @@ def test_every_head_of_every_kind_has_finite_statistics(inspected):
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_a_head_that_looks_at_the_previous_token_is_recognised(inspected):
     with edit(inspected.model, {"blocks.0.attention.weights": previous_token}):
-        rows = statistics.head_statistics(inspected, examples=8)
+        rows = statistics.head_statistics(inspected, held_out_batches(inspected, None, 8))
     first = rows[0]
     assert first.kind == "previous token"
     assert first.previous == pytest.approx(1)
@@ -56,7 +57,7 @@ def test_a_head_that_looks_at_the_previous_token_is_recognised(inspected):
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_a_map_of_rank_one_has_one_singular_value(inspected):
     with edit(inspected.model, {"blocks.1.attention.weights": lambda weights: torch.full_like(weights, 1 / 24)}):
-        last = statistics.head_statistics(inspected, examples=8)[-1]
+        last = statistics.head_statistics(inspected, held_out_batches(inspected, None, 8))[-1]
     assert last.rank == 1
     assert last.energy == pytest.approx([1.0] * 24, abs=1e-5)
     assert last.singular_values == pytest.approx([1.0] + [0.0] * 23, abs=1e-5)
@@ -65,4 +66,4 @@ def test_a_map_of_rank_one_has_one_singular_value(inspected):
 
 def test_a_run_that_describes_pictures_is_refused(describer):
     with refused(GlasshouseError, "describer"):
-        statistics.head_statistics(describer)
+        statistics.head_statistics(describer, [])

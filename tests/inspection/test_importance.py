@@ -25,7 +25,7 @@ def test_every_kind_has_importances(inspected, tmp_path):
 
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_ablation_is_the_rise_of_the_loss_without_the_head(inspected):
-    result = importance.head_importance(inspected, ("ablation",), examples=4)
+    result = importance.head_importance(inspected, held_out_batches(inspected, None, 4), ("ablation",))
     head = result.heads.index(importance.AttentionHead("blocks.1.attention", 2, 1))
     attention = inspected.model.blocks[1].attention
     weight = attention.output.weight.detach().clone()
@@ -44,7 +44,7 @@ def test_ablation_is_the_rise_of_the_loss_without_the_head(inspected):
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_the_gradient_of_a_gate_is_the_slope_of_the_loss(inspected):
     """For one example, by a small change of the head's output."""
-    result = importance.head_importance(inspected, ("gradient",), examples=1)
+    result = importance.head_importance(inspected, held_out_batches(inspected, None, 1), ("gradient",))
     [batch] = held_out_batches(inspected, None, 1)
 
     def scaled(factor):
@@ -63,9 +63,10 @@ def test_the_gradient_of_a_gate_is_the_slope_of_the_loss(inspected):
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 @pytest.mark.parametrize("replacement", importance.REPLACEMENTS)
 def test_replacements_of_a_head_differ(inspected, replacement):
-    result = importance.head_importance(inspected, ("ablation",), examples=8, replacement=replacement)
+    batches = held_out_batches(inspected, None, 8)
+    result = importance.head_importance(inspected, batches, ("ablation",), replacement)
     others = [
-        importance.head_importance(inspected, ("ablation",), examples=8, replacement=other).scores["ablation"]
+        importance.head_importance(inspected, batches, ("ablation",), other).scores["ablation"]
         for other in importance.REPLACEMENTS
         if other != replacement
     ]
@@ -74,9 +75,9 @@ def test_replacements_of_a_head_differ(inspected, replacement):
 
 def test_unknown_methods_and_models_without_heads_are_refused(inspected):
     with refused(GlasshouseError, "'magic'"):
-        importance.head_importance(inspected, ("magic",))
+        importance.head_importance(inspected, [], ("magic",))
     with refused(GlasshouseError, "'nothing'"):
-        importance.head_importance(inspected, ("ablation",), replacement="nothing")
+        importance.head_importance(inspected, [], ("ablation",), "nothing")
 
 
 def test_equal_orders_have_a_rank_correlation_of_one():
@@ -86,7 +87,7 @@ def test_equal_orders_have_a_rank_correlation_of_one():
 
 
 def test_every_kind_has_layers(inspected):
-    result = importance.layer_importance(inspected, examples=8)
+    result = importance.layer_importance(inspected, held_out_batches(inspected, None, 8))
     whole = [row for row in result.layers if not row.part]
     two_stacks = inspected.spec.model.kind in ("encoder-decoder", "dual-encoder")
     assert len(whole) >= inspected.spec.model.layers + two_stacks
@@ -96,8 +97,8 @@ def test_every_kind_has_layers(inspected):
 
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_a_removed_layer_is_a_model_without_it(inspected):
-    [damage] = [row.damage for row in importance.layer_importance(inspected, examples=8).layers if row.title == "layer 2"]
     batches = held_out_batches(inspected, None, 8)
+    [damage] = [row.damage for row in importance.layer_importance(inspected, batches).layers if row.title == "layer 2"]
     whole = importance.batch_loss(inspected, inspected.model, batches)
     with mock.patch.object(inspected.model.blocks[1], "forward", lambda x, *rest, **named: x):
         without = importance.batch_loss(inspected, inspected.model, batches)
@@ -106,10 +107,11 @@ def test_a_removed_layer_is_a_model_without_it(inspected):
 
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_replacements_differ_and_unknown_ones_are_refused(inspected):
+    batches = held_out_batches(inspected, None, 8)
     damages = {
-        replacement: importance.layer_importance(inspected, examples=8, replacement=replacement).layers[0].damage
+        replacement: importance.layer_importance(inspected, batches, replacement).layers[0].damage
         for replacement in ("zero", "mean", "resampled")
     }
     assert len(set(damages.values())) == 3
     with refused(GlasshouseError, "magic"):
-        importance.layer_importance(inspected, replacement="magic")
+        importance.layer_importance(inspected, [], "magic")

@@ -8,6 +8,7 @@ import torch
 import glasshouse
 from glasshouse.inspection import pruning
 from glasshouse.inspection.capture import edit
+from glasshouse.inspection.example_batches import held_out_batches
 from glasshouse.inspection.pruning import ORDERS, RANDOM, CurvePoint, PruningCurve
 from glasshouse.inspection.text_input import TextInput
 from glasshouse.models import head_pruning
@@ -30,7 +31,10 @@ def half(inspected, monkeypatch, request) -> tuple[Run, Run, tuple[str, ...]]:
 
 def test_the_smaller_model_equals_the_larger_one_with_the_heads_set_to_zero(half):
     inspected, smaller, removed = half
-    assert len(removed) == len(pruning.head_importance(inspected, ("gradient",), examples=1).heads) // 2
+    assert (
+        len(removed)
+        == len(pruning.head_importance(inspected, held_out_batches(inspected, None, 1), ("gradient",)).heads) // 2
+    )
 
     def zero(heads):
         def edited(mixed):
@@ -148,9 +152,9 @@ def test_trained_points_are_compared_with_the_trained_whole_model():
 def test_curves_of_every_order_begin_with_the_whole_model(inspected):
     if inspected.spec.model.attention == "none":
         with refused(GlasshouseError, "heads"):
-            pruning.pruning_curves(inspected)
+            pruning.pruning_curves(inspected, held_out_batches(inspected, None, 8))
         return
-    curves = pruning.pruning_curves(inspected, examples=8)
+    curves = pruning.pruning_curves(inspected, held_out_batches(inspected, None, 8))
     assert {curve.order for curve in curves} <= set(ORDERS)
     assert RANDOM in {curve.order for curve in curves}
     assert len({curve.points[0].loss for curve in curves}) == 1
@@ -164,7 +168,7 @@ def test_curves_of_every_order_begin_with_the_whole_model(inspected):
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_further_training_lowers_the_training_loss_and_leaves_the_run_alone(inspected):
     before = {name: tensor.clone() for name, tensor in inspected.model.state_dict().items()}
-    [curve] = pruning.pruning_curves(inspected, ["gradient"], examples=8, then_train=5)
+    [curve] = pruning.pruning_curves(inspected, held_out_batches(inspected, None, 8), ["gradient"], then_train=5)
     assert all(math.isfinite(point.trained_loss) and point.trained_loss != point.loss for point in curve.points)
     assert all(torch.equal(tensor, before[name]) for name, tensor in inspected.model.state_dict().items())
 
@@ -172,6 +176,6 @@ def test_further_training_lowers_the_training_loss_and_leaves_the_run_alone(insp
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_bad_options_are_refused(inspected):
     with refused(GlasshouseError, "magic"):
-        pruning.pruning_curves(inspected, ["magic"])
+        pruning.pruning_curves(inspected, [], ["magic"])
     with refused(GlasshouseError, "examples=1"):
-        pruning.pruning_curves(inspected, examples=1)
+        pruning.pruning_curves(inspected, held_out_batches(inspected, None, 1))

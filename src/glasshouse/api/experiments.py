@@ -12,6 +12,7 @@ from glasshouse.generation.paraphrase import AugmentedFile, Paraphrase
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.inspection import feature_classifiers, held_out_pictures, image_retrieval, labelled_texts, pruning
 from glasshouse.inspection import few_shot as few_shot_classification
+from glasshouse.inspection.example_batches import held_out_batches
 from glasshouse.inspection.feature_classifiers import Features
 from glasshouse.inspection.few_shot import FewShot
 from glasshouse.inspection.held_out_pictures import Description, Target
@@ -176,8 +177,8 @@ def prune(
     opened = run_of(run, device)
     with progress_bar.bar("pruning") as bar:
         if heads is not None:
-            file = None if data is None else str(data)
-            result = pruning.prune_heads(opened, heads, by, pruned_name, file, examples, bar)
+            batches = held_out_batches(opened, data, examples)
+            result = pruning.prune_heads(opened, batches, heads, by, pruned_name, bar)
         else:
             result = pruning.prune_weights(opened, weights or 0.0, pruned_name)
     if not then_train:

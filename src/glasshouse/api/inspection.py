@@ -20,6 +20,7 @@ from glasshouse.inspection.activation_patching import Patching
 from glasshouse.inspection.attention_maps import attention_map
 from glasshouse.inspection.attribution import Attribution
 from glasshouse.inspection.direct_attribution import DirectAttribution
+from glasshouse.inspection.example_batches import held_out_batches
 from glasshouse.inspection.gradients import Gradients
 from glasshouse.inspection.head_statistics import HeadStatistics
 from glasshouse.inspection.importance import HeadImportance, LayerImportance
@@ -89,7 +90,8 @@ def head_statistics(
     if output:
         figures.check_path(Path(output))
     with progress_bar.bar("reading") as bar:
-        rows = statistics.head_statistics(run_of(run, device), None if data is None else str(data), examples, bar)
+        opened = run_of(run, device)
+        rows = statistics.head_statistics(opened, held_out_batches(opened, data, examples), bar)
     if output:
         curves: dict[str, dict[str, tuple[float, ...]]] = {}
         for row in rows:
@@ -187,10 +189,9 @@ def heads(
     if output:
         figures.check_path(Path(output))
     with progress_bar.bar("measuring heads") as bar:
-        file = None if data is None else str(data)
-        result = importance.head_importance(
-            run_of(run, device), methods or importance.METHODS, file, examples, replacement, bar
-        )
+        opened = run_of(run, device)
+        batches = held_out_batches(opened, data, examples)
+        result = importance.head_importance(opened, batches, methods or importance.METHODS, replacement, bar)
     if output:
         method = next(iter(result.scores))
         order = list(reversed(result.order(method)))
@@ -217,8 +218,8 @@ def layers(
     if output:
         figures.check_path(Path(output))
     with progress_bar.bar("removing layers") as bar:
-        file = None if data is None else str(data)
-        result = importance.layer_importance(run_of(run, device), file, examples, replacement, bar)
+        opened = run_of(run, device)
+        result = importance.layer_importance(opened, held_out_batches(opened, data, examples), replacement, bar)
     if output:
         inspection_figures.bars(
             [one.title for one in result.layers],
@@ -249,8 +250,8 @@ def pruning_curves(
         raise GlasshouseError("is below 0; choose a number of steps", "then_train", then_train)
     orders = (*methods, pruning.RANDOM) if methods else pruning.ORDERS
     with progress_bar.bar("removing heads") as bar:
-        file = None if data is None else str(data)
-        curves = pruning.pruning_curves(run_of(run, device), orders, file, examples, then_train, bar)
+        opened = run_of(run, device)
+        curves = pruning.pruning_curves(opened, held_out_batches(opened, data, examples), orders, then_train, bar)
     if output:
         lines = {f"by {one.order}": {point.share: (point.loss,) * 3 for point in one.points} for one in curves}
         if then_train:
@@ -277,12 +278,13 @@ def gradients(
     """
     if output:
         figures.check_path(Path(output))
-    opened, file = run_of(run, device), None if data is None else str(data)
+    opened = run_of(run, device)
     with progress_bar.bar("differentiating") as bar:
+        batches = held_out_batches(opened, data, examples)
         if against is None:
-            results = run_gradients.gradients(opened, file, examples, bar)
+            results = run_gradients.gradients(opened, batches, bar)
         else:
-            results = run_gradients.initial_gradients(opened, against, file, examples, bar)
+            results = run_gradients.initial_gradients(opened, against, batches, bar)
     if output:
         inspection_figures.gradients(
             {one.state: {layer.layer: layer.norm for layer in one.layers} for one in results},

@@ -5,6 +5,7 @@ Axes: B batch, T time.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
 import torch
@@ -47,9 +48,9 @@ def example_batches(run: Run, shard: Shard, examples: int) -> Iterator[Batch]:
         yield {name: tensor.to(run.device) for name, tensor in batch.items()}
 
 
-def held_out_batches(run: Run, data: str | None, examples: int) -> list[Batch]:
+def held_out_batches(run: Run, data: str | PathLike[str] | None, examples: int) -> list[Batch]:
     """The `example_batches` of the run's held-out data, or of a file."""
-    with run.held_out_examples(data) as shard:
+    with run.held_out_examples(None if data is None else str(data)) as shard:
         return list(example_batches(run, shard, examples))
 
 

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.inspection.capture import capture, edit
-from glasshouse.inspection.example_batches import held_out_batches
 from glasshouse.models import Model, build
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.records import checkpoint
@@ -60,7 +59,7 @@ class Gradients:
     time: tuple[Spread, ...]  # the last token's final state by the embedding of an earlier token
 
 
-def gradients(run: Run, data: str | None = None, examples: int = 16, progress: Progress = no_progress) -> list[Gradients]:
+def gradients(run: Run, batches: Sequence[Batch], progress: Progress = no_progress) -> list[Gradients]:
     """The gradients of a run with its initial weights and with those of each checkpoint that it has kept."""
 
     def model_at(step: int) -> Model:
@@ -70,12 +69,10 @@ def gradients(run: Run, data: str | None = None, examples: int = 16, progress: P
     models = [(INITIAL, partial(_new_model, run, run.spec))]
     for step in checkpoint.steps(run.folder.checkpoints):
         models.append((f"step {step:,}" if step else "imported weights", partial(model_at, step)))
-    return _measure_all(run, models, data, examples, progress)
+    return _measure_all(run, models, batches, progress)
 
 
-def initial_gradients(
-    run: Run, against: str, data: str | None = None, examples: int = 16, progress: Progress = no_progress
-) -> list[Gradients]:
+def initial_gradients(run: Run, against: str, batches: Sequence[Batch], progress: Progress = no_progress) -> list[Gradients]:
     """The gradients of new models like that of the run, for several values of one field: `model.layers=2,8,24`.
 
     All have the run's seed and read the same examples, so they differ in that field alone.
@@ -88,7 +85,7 @@ def initial_gradients(
     specs = [resolve_spec.spec_of(str(run.folder.spec_file), word) for word in words]
     states = [word.removeprefix("model.") for word in words]
     models = [(state, partial(_new_model, run, spec)) for state, spec in zip(states, specs, strict=True)]
-    return _measure_all(run, models, data, examples, progress)
+    return _measure_all(run, models, batches, progress)
 
 
 def _new_model(run: Run, spec: Spec) -> Model:
@@ -96,9 +93,8 @@ def _new_model(run: Run, spec: Spec) -> Model:
 
 
 def _measure_all(
-    run: Run, models: Sequence[tuple[str, Callable[[], Model]]], data: str | None, examples: int, progress: Progress
+    run: Run, models: Sequence[tuple[str, Callable[[], Model]]], batches: Sequence[Batch], progress: Progress
 ) -> list[Gradients]:
-    batches = held_out_batches(run, data, examples)
     results = []
     for state, model in models:
         results.append(_measure(run, model().eval().to(run.device), state, batches))
@@ -106,7 +102,7 @@ def _measure_all(
     return results
 
 
-def _measure(run: Run, model: Model, state: str, batches: list[Batch]) -> Gradients:
+def _measure(run: Run, model: Model, state: str, batches: Sequence[Batch]) -> Gradients:
     with torch.enable_grad():
         model.zero_grad()
         for batch in batches:

@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.inspection.capture import capture
-from glasshouse.inspection.example_batches import Sequences, captured, held_out_batches, refuse_pictures, sequences
+from glasshouse.inspection.example_batches import Sequences, captured, refuse_pictures, sequences
 from glasshouse.models.head_pruning import attentions, layer_number, stack_title
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.tasks.base import Progress, no_progress
+from glasshouse.tasks.base import Batch, Progress, no_progress
 
 # A head is of a kind if at least this share of its attention goes where the kind looks.
 KIND_SHARE = 0.4
@@ -89,10 +89,8 @@ class _Sums:
 
 
 @torch.inference_mode()
-def head_statistics(
-    run: Run, data: str | None = None, examples: int = 0, progress: Progress = no_progress
-) -> list[HeadStatistics]:
-    """The statistics of every head over the held-out data of the run, or over a file; `examples` of them, or all if 0."""
+def head_statistics(run: Run, batches: Sequence[Batch], progress: Progress = no_progress) -> list[HeadStatistics]:
+    """The statistics of every head over these batches."""
     refuse_pictures(run)
     names = [name for name in attentions(run.model) if hasattr(run.model.get_submodule(name), "weights")]
     if not names:
@@ -102,7 +100,6 @@ def head_statistics(
         )
     specials = torch.tensor(sorted(run.tokenizer.specials.values()), device=run.device)
     sums = {name: _Sums() for name in names}
-    batches = held_out_batches(run, data, examples)
     for index, (batch, activations) in enumerate(captured(run, batches, [f"{name}.weights" for name in names])):
         read = sequences(run, batch)
         for name in names:

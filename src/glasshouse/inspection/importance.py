@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.inspection.capture import edit
-from glasshouse.inspection.example_batches import batch_size, captured, held_out_batches
-from glasshouse.models.head_pruning import layer_number, stack_title
-from glasshouse.parts.attention.base import Attention
+from glasshouse.inspection.example_batches import batch_size, captured
+from glasshouse.models.head_pruning import attentions, layer_number, stack_title
 from glasshouse.parts.block import Block
+from glasshouse.records.progress_bar import part
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.base import Batch, Progress, no_progress
@@ -118,9 +118,8 @@ def find_heads(run: Run) -> list[AttentionHead]:
     """Every head of a run's model, in the order of the forward pass."""
     heads = [
         AttentionHead(name, layer_number(name), head + 1)
-        for name, module in run.model.named_modules()
-        if isinstance(module, Attention)
-        for head in range(module.heads)
+        for name in attentions(run.model)
+        for head in range(run.model.get_submodule(name).heads)  # type: ignore[arg-type]
     ]
     if not heads:
         raise GlasshouseError(
@@ -131,28 +130,19 @@ def find_heads(run: Run) -> list[AttentionHead]:
 
 def head_importance(
     run: Run,
-    methods: Sequence[str] = METHODS,
-    data: str | None = None,
-    examples: int = 128,
-    replacement: str = "zero",
-    progress: Progress = no_progress,
-) -> HeadImportance:
-    """The importance of every head on held-out examples. `replacement` is what an ablated head gives instead of its output:
-    zeros, its mean over the examples, or its output for another example."""
-    _check_replacement(replacement)
-    if unknown := [method for method in methods if method not in METHODS]:
-        raise GlasshouseError(f"is not one of: {', '.join(METHODS)}", "method", unknown[0])
-    return importance_on(run, held_out_batches(run, data, examples), methods, replacement, progress)
-
-
-def importance_on(
-    run: Run,
     batches: Sequence[Batch],
     methods: Sequence[str] = METHODS,
     replacement: str = "zero",
     progress: Progress = no_progress,
 ) -> HeadImportance:
-    """The importance of every head on these batches. A method that the model does not support is left out."""
+    """The importance of every head on these batches. A method that the model does not support is left out.
+
+    `replacement` is what an ablated head gives instead of its output: zeros, its mean over the examples, or its output for
+    another example.
+    """
+    _check_replacement(replacement)
+    if unknown := [method for method in methods if method not in METHODS]:
+        raise GlasshouseError(f"is not one of: {', '.join(METHODS)}", "method", unknown[0])
     heads = find_heads(run)
     scores, seconds = {}, {}
     measures: dict[str, Callable[..., list[float] | None]] = {
@@ -160,32 +150,25 @@ def importance_on(
         "gradient": _by_gradient,
         "attention": _by_attention,
     }
-    for method in methods:
+    for number, method in enumerate(methods):
         start = time.perf_counter()
-        weight = 0.9 if method == "ablation" else 0.05
-        values = measures[method](run, heads, batches, progress=lambda share, weight=weight: progress(weight * share))
+        values = measures[method](run, heads, batches, progress=part(progress, number, len(methods)))
         if values is not None:
             scores[method] = tuple(values)
             seconds[method] = time.perf_counter() - start
-    progress(1.0)
     count = sum(map(batch_size, batches))
     return HeadImportance(tuple(heads), scores, seconds, batch_loss(run, run.model, batches), count, replacement)
 
 
 def layer_importance(
-    run: Run,
-    data: str | None = None,
-    examples: int = 128,
-    replacement: str = "zero",
-    progress: Progress = no_progress,
+    run: Run, batches: Sequence[Batch], replacement: str = "zero", progress: Progress = no_progress
 ) -> LayerImportance:
-    """The damage of removing each layer and each part on held-out examples. `replacement` is as in `head_importance`.
+    """The damage of removing each layer and each part on these batches. `replacement` is as in `head_importance`.
 
     What a part adds to the residual stream is replaced; the stream itself passes on.
     """
     _check_replacement(replacement)
     removals = removable_parts(run)
-    batches = held_out_batches(run, data, examples)
     instead = _replacements(run, {probe for probes in removals.values() for probe in probes}, batches, replacement)
     edits = [{probe: instead[probe] for probe in probes} for probes in removals.values()]
     rows = tuple(

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from glasshouse.inspection.example_batches import batch_size, held_out_batches
-from glasshouse.inspection.importance import METHODS, HeadImportance, batch_loss, find_heads, head_importance, importance_on
+from glasshouse.inspection.example_batches import batch_size
+from glasshouse.inspection.importance import METHODS, HeadImportance, batch_loss, find_heads, head_importance
 from glasshouse.models import head_pruning, parameter_counts
 from glasshouse.records import checkpoint, run_folder
 from glasshouse.records.checkpoint import Checkpoint
@@ -57,20 +57,14 @@ class Pruned:
 
 
 def prune_heads(
-    run: Run,
-    share: float,
-    by: str,
-    name: str,
-    data: str | None = None,
-    examples: int = 128,
-    progress: Progress = no_progress,
+    run: Run, batches: Sequence[Batch], share: float, by: str, name: str, progress: Progress = no_progress
 ) -> Pruned:
-    """Remove this share of all heads, the least important first; every attention keeps at least one head.
+    """Remove this share of all heads, the least important on these batches first; every attention keeps at least one.
 
     Heads that share keys and values (grouped-query attention) are removed together.
     """
     _check_share(share)
-    importance = head_importance(run, (by,), data, examples, progress=progress)
+    importance = head_importance(run, batches, (by,), progress=progress)
     if by not in importance.scores:
         raise GlasshouseError(
             f"{run.name} has model.attention={run.spec.model.attention!r}, which never forms attention weights; choose "
@@ -226,9 +220,8 @@ class PruningCurve:
 
 def pruning_curves(
     run: Run,
+    batches: Sequence[Batch],
     orders: Sequence[str] = ORDERS,
-    data: str | None = None,
-    examples: int = 128,
     then_train: int = 0,
     progress: Progress = no_progress,
 ) -> list[PruningCurve]:
@@ -236,15 +229,13 @@ def pruning_curves(
     if unknown := [order for order in orders if order not in ORDERS]:
         raise GlasshouseError(f"is not one of: {', '.join(ORDERS)}", "method", unknown[0])
     find_heads(run)
-    batches = [batch for batch in held_out_batches(run, data, examples) if batch_size(batch) > 1]
+    batches = [batch for batch in batches if batch_size(batch) > 1]
     if not batches:
-        raise GlasshouseError(
-            "leaves none to measure the loss on: the others rank the heads; give more", "examples", examples
-        )
+        raise GlasshouseError("leaves none to measure the loss on: the others rank the heads; give more", "examples", 1)
     ranking, measuring = (
         [{name: tensor[start::2] for name, tensor in batch.items()} for batch in batches] for start in (0, 1)
     )
-    importance = importance_on(run, ranking, [order for order in orders if order != RANDOM], "zero", progress)
+    importance = head_importance(run, ranking, [order for order in orders if order != RANDOM], progress=progress)
     curves = []
     known = [order for order in orders if order in importance.scores or order == RANDOM]
     for number, order in enumerate(known):

@@ -14,6 +14,7 @@ from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, LineFigur
 from glasshouse.claims.random_check import differing, draw
 from glasshouse.claims.rules import equal, lower, zero
 from glasshouse.inspection import head_statistics
+from glasshouse.inspection.example_batches import held_out_batches
 from glasshouse.runs.run import Run
 
 FACTORS, FULL = PRODUCTS = ("by the factors", "by the whole matrix")
@@ -230,7 +231,7 @@ def time_products(bench: Bench) -> dict[str, attention_costs.Costs]:
 
 def map_ranks(run: Run, examples: int) -> dict[str, float]:
     """ "share/1": of singular values with 90 % of the energy, in layer 1; "energy/8": in the first 8, over all layers."""
-    rows = head_statistics.head_statistics(run, examples=examples)
+    rows = head_statistics.head_statistics(run, held_out_batches(run, None, examples))
     layers = sorted({row.layer for row in rows})
     found = {}
     for layer in layers:

@@ -204,15 +204,15 @@ def batches_of(run: Run, examples: int) -> tuple[list[Batch], list[Batch]]:
 def removable_share(run: Run, examples: int) -> float:
     """The share of heads that can be removed in the order of ablation within 1 % of the test loss."""
     ranking, measuring = batches_of(run, examples)
-    importance = head_importance.importance_on(run, ranking, (BEST,))
+    importance = head_importance.head_importance(run, ranking, (BEST,))
     return pruning.curve(run, importance, BEST, measuring, shares=SHARES).removable()
 
 
 def pruned_losses(run: Run, examples: int, train_steps: int) -> dict[str, float]:
     """Everything that is measured on one trained model, by quantity."""
     ranking, measuring = batches_of(run, examples)
-    importance = head_importance.importance_on(run, ranking)
-    damage = head_importance.importance_on(run, measuring, ("ablation",)).scores["ablation"]
+    importance = head_importance.head_importance(run, ranking)
+    damage = head_importance.head_importance(run, measuring, ("ablation",)).scores["ablation"]
     ranked = pruning.with_random_order(importance, run.spec.training.seed)
     found = {}
     for order in ORDERS:
