@@ -5,6 +5,7 @@ The command line, the reports and the logs use these functions. The module knows
 
 import math
 import statistics
+import time
 import unicodedata
 from collections.abc import Iterable
 
@@ -75,6 +76,11 @@ def duration(seconds: float) -> str:
     if round(seconds / 60) < 24 * 60:
         return _two_units(round(seconds / 60), 60, "h", "min")
     return _two_units(round(seconds / 3600), 24, "d", "h")
+
+
+def utc(seconds: float) -> str:
+    """A time in UTC: "2026-05-31 14:05 UTC"; the empty string if it is not valid."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)) if 0 < seconds < 253402300800 else ""
 
 
 def visible(token: str) -> str:

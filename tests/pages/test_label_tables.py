@@ -11,7 +11,7 @@ from glasshouse.results.report import Confusion, ScoreTable
 def test_recall_precision_and_accuracy_are_those_of_scikit_learn() -> None:
     random = np.random.default_rng(0)
     truth, predictions = random.integers(0, 3, 400), random.integers(0, 3, 400)
-    result = confusion_table(Confusion(("a", "b", "c"), metrics.confusion_matrix(truth, predictions), "400 texts"))
+    result = confusion_table(Confusion(("a", "b", "c"), metrics.confusion_matrix(truth, predictions).tolist(), "400 texts"))
     recall = metrics.recall_score(truth, predictions, average=None)
     precision = metrics.precision_score(truth, predictions, average=None)
     assert result.recall == [f"{share:.0%}".replace("%", " %") for share in recall]
@@ -21,7 +21,7 @@ def test_recall_precision_and_accuracy_are_those_of_scikit_learn() -> None:
 
 
 def test_small_shares_are_not_zero_and_a_class_without_texts_has_no_recall() -> None:
-    result = confusion_table(Confusion(("a", "b", "c"), np.array([[999, 1, 0], [0, 0, 0], [0, 0, 5]]), "texts"))
+    result = confusion_table(Confusion(("a", "b", "c"), [[999, 1, 0], [0, 0, 0], [0, 0, 5]], "texts"))
     assert [share for _, share, _ in result.cells[0]] == [">99 %", "<1 %", ""]
     assert result.cells[0][1][2] == "1 of 1,000 texts of class a were classified as b"
     assert result.recall[1] == "–"
@@ -32,7 +32,7 @@ def test_rare_classes_are_merged_into_one_row() -> None:
     count = MOST_CLASSES + 5
     counts = np.diag(np.arange(1, count + 1))
     counts[0, 1] = 3  # both classes are merged, but these are still errors
-    result = confusion_table(Confusion(tuple(f"c{index}" for index in range(count)), counts, "texts"))
+    result = confusion_table(Confusion(tuple(f"c{index}" for index in range(count)), counts.tolist(), "texts"))
     assert len(result.cells) == MOST_CLASSES
     assert result.labels[-1] == "6 others"
     assert result.texts[-1] == str(sum(range(1, 7)) + 3)

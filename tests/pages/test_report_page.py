@@ -87,7 +87,7 @@ def test_an_empty_report_gives_a_page_without_empty_sections() -> None:
 
 
 def test_the_page_shows_the_confusion_matrix_and_escapes_its_labels() -> None:
-    confusion = Confusion((example.HOSTILE, "b"), np.array([[3, 1], [0, 4]]), "8 test texts")
+    confusion = Confusion((example.HOSTILE, "b"), [[3, 1], [0, 4]], "8 test texts")
     errors = Table("Most confident errors", ("text",), ((example.HOSTILE,),))
     page = render(dataclasses.replace(example.report(), confusion=confusion, errors=errors))
     outline = Outline(page)

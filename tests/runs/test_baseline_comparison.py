@@ -145,7 +145,7 @@ def test_a_report_keeps_its_confusion_matrix_when_the_data_have_moved(rows: Path
     again = confusion.collect(run)
     assert again is not None
     assert again.confusion is not None
-    assert again.confusion.counts.tolist() == errors.confusion.counts.tolist()
+    assert again.confusion.counts == errors.confusion.counts
     assert "no texts of errors" in again.notes[0]
 
 

@@ -27,19 +27,11 @@ COLUMNS = ("text", "true class", "predicted class", "probability")
 FORMAT = 1
 
 
-class KeptConfusion(TypedDict):
-    """A confusion matrix in its file."""
-
-    labels: list[str]
-    counts: list[list[Count]]
-    where: str
-
-
 class ConfusionFile(TypedDict):
     """The content of `confusion.json`."""
 
     step: Count
-    confusion: KeptConfusion
+    confusion: Confusion
     mistakes: list[list[str]]
 
 
@@ -64,8 +56,7 @@ def collect(run: Run) -> Section:
     mistakes = _mistakes(replace(held_out, examples=np.arange(held_out.shard.documents)), values)
     if done:
         content = {"format": FORMAT, "step": run.final_step, "mistakes": mistakes}
-        confusion = {**asdict(matrix), "counts": matrix.counts.tolist()}
-        atomic_files.write_json(run.folder.confusion_file, {**content, "confusion": confusion})
+        atomic_files.write_json(run.folder.confusion_file, {**content, "confusion": asdict(matrix)})
     return _section(matrix, mistakes)
 
 
@@ -75,7 +66,7 @@ def _section(matrix: Confusion, mistakes: Sequence[Sequence[str]]) -> Section:
 
 def _matrix(run: Run, values: dict[str, np.ndarray], split: str) -> Confusion:
     counts = confusion_matrix(values[TRUTH], values[PREDICTION], len(run.task.labels))
-    return Confusion(run.task.labels, counts, f"{len(values[TRUTH]):,} {split} texts")
+    return Confusion(run.task.labels, counts.tolist(), f"{len(values[TRUTH]):,} {split} texts")
 
 
 def _mistakes(held_out: HeldOutTexts, values: dict[str, np.ndarray]) -> list[tuple[str, ...]]:
@@ -94,10 +85,9 @@ def _read(run: Run) -> Section | None:
     """The stored errors, if they belong to the weights that the run has now."""
     try:
         content = kept_json.read(run.folder.confusion_file, ConfusionFile)
-        kept = content["confusion"]
-        confusion = Confusion(tuple(kept["labels"]), np.array(kept["counts"]), kept["where"])
     except (OSError, ValueError):
         return None
-    if content["step"] != run.final_step:
+    kept = content["confusion"]
+    if content["step"] != run.final_step or {len(kept.counts), *map(len, kept.counts)} != {len(kept.labels)}:
         return None
-    return _section(confusion, content["mistakes"])
+    return _section(kept, content["mistakes"])

@@ -4,11 +4,10 @@ The command line, the Markdown pages and the HTML page use the same texts, so th
 """
 
 import math
-import time
 from collections import Counter
 from collections.abc import Sequence
 
-from glasshouse.formatting import p_value, rounded
+from glasshouse.formatting import p_value, rounded, utc
 from glasshouse.results.claim import (
     CONTROL,
     DEPENDS,
@@ -211,7 +210,7 @@ def trial_sentence(trial: Trial) -> str:
     seeds = (
         f"seeds {plan.first_seed} to {plan.first_seed + (trial.measured.seeds if trial.measured else plan.looks[-1]) - 1}"
     )
-    registered = f"registered {date(plan.registered)} ({plan.digest[:12]})"
+    registered = f"registered {utc(plan.registered)} ({plan.digest[:12]})"
     return f"trial {plan.number}, {registered}, {seeds}{replication}: {trial.verdict}{_machine_text(trial)}"
 
 
@@ -221,14 +220,9 @@ def _machine_text(trial: Trial) -> str:
         return ""
     machine = trial.measured.machine
     device = machine.get("accelerator") or machine.get("processor", "")
-    parts = [date(trial.measured.when), device, f"Python {machine['python']}" if "python" in machine else ""]
+    parts = [utc(trial.measured.when), device, f"Python {machine['python']}" if "python" in machine else ""]
     parts.append(f"torch {machine['torch']}" if "torch" in machine else "")
     return "; " + ", ".join(part for part in parts if part)
-
-
-def date(seconds: float) -> str:
-    """A time in UTC; the empty string if it is not valid."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)) if 0 < seconds < 253402300800 else ""
 
 
 def _capital(text: str) -> str:

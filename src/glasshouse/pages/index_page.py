@@ -3,7 +3,6 @@
 The same page is served while things train. Then `live` is true, its links lead to the server, and a script refreshes it.
 """
 
-import time
 from collections import Counter
 from typing import Any
 
@@ -111,4 +110,4 @@ def steps_text(run: RunRow) -> str:
 
 def moment(seconds: float) -> str:
     """A time in UTC; a dash if it is not known."""
-    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) if 0 < seconds < 253402300800 else formatting.MISSING
+    return formatting.utc(seconds).removesuffix(" UTC") or formatting.MISSING

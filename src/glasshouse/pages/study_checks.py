@@ -3,11 +3,10 @@
 Knows no HTML.
 """
 
-import time
 from collections import Counter
 from dataclasses import dataclass
 
-from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number, p_value
+from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number, p_value, utc
 from glasshouse.results import study_text
 from glasshouse.results.study import MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.results.table import Table
@@ -45,8 +44,7 @@ def registration(comparison: StudyResults) -> str:
     if comparison.registration is None:
         return ""
     registered = comparison.registration
-    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(registered.time))
-    return f"Registered before the first run, {when}. Digest of the plan (SHA-256): {registered.digest}"
+    return f"Registered before the first run, {utc(registered.time)}. Digest of the plan (SHA-256): {registered.digest}"
 
 
 def replication_summary(comparison: StudyResults, outcome: ReplicationOutcome) -> str:

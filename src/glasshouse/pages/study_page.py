@@ -5,7 +5,6 @@ as an image file.
 """
 
 import math
-import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,7 +59,7 @@ def render(comparison: StudyResults, runs: RunPaths | None = None) -> str:
         sweep=study_sweep.sweep(comparison),
         draw=svg_chart.draw,
         method=method(comparison),
-        created=_time(comparison.created),
+        created=formatting.utc(comparison.created),
         registration=study_checks.registration(comparison),
         replications=[
             (
@@ -170,10 +169,3 @@ def _verdict(arm: Arm, first: Arm) -> dict[str, Any]:
         ],
         "statistics": statistics,
     }
-
-
-def _time(seconds: float) -> str:
-    """A time in UTC; the empty string if it is not valid."""
-    if not 0 < seconds < 253402300800:
-        return ""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))

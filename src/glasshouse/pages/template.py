@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import tomllib
 from collections.abc import Sequence
 from functools import cache
-from html.parser import HTMLParser
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import jinja2
+from jinja2.filters import do_striptags
 
 from glasshouse.pages import colours
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # A page with fewer sections needs no list of contents.
 FEWEST_SECTIONS = 4
+_SECTION = re.compile(r'<section\b[^>]*\bid="([^"]+)"[^>]*>(?:(?!<section\b).)*?<h2[^>]*>(.*?)</h2>', re.DOTALL)
 
 
 def fill(name: str, styles: Sequence[str] = ("page.css",), scripts: Sequence[str] = (), **values: Any) -> str:
@@ -79,33 +81,7 @@ def _read(name: str) -> str:
     return resources.files("glasshouse.pages").joinpath(name).read_text(encoding="utf-8")
 
 
-class _Headings(HTMLParser):
-    """Collects the text of the first h2 of every section that has an id."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: dict[str, str] = {}
-        self.section = ""
-        self.reading = False
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        if tag == "section":
-            self.section = dict(attributes).get("id") or ""
-        elif tag == "h2" and self.section and self.section not in self.found:
-            self.found[self.section], self.reading = "", True
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "h2":
-            self.reading = False
-
-    def handle_data(self, data: str) -> None:
-        if self.reading:
-            self.found[self.section] += data
-
-
 def sections(markup: str) -> list[tuple[str, str]]:
-    """(id, heading) of each section; empty if there are too few for a list."""
-    parser = _Headings()
-    parser.feed(str(markup))
-    parser.close()
-    return list(parser.found.items()) if len(parser.found) >= FEWEST_SECTIONS else []
+    """(id, heading) of each section with both; empty if there are too few for a list."""
+    found = [(identifier, do_striptags(heading)) for identifier, heading in _SECTION.findall(str(markup))]
+    return found if len(found) >= FEWEST_SECTIONS else []

@@ -74,15 +74,6 @@ class IndexContent:
 
 
 @dataclass(frozen=True)
-class LiveSample:
-    """A text that the model continued with the weights of a step."""
-
-    step: int
-    prompt: str
-    text: str
-
-
-@dataclass(frozen=True)
 class LiveRun:
     """A run as it is now. `share` is the part of its steps that it has taken, from 0 to 1."""
 
@@ -97,7 +88,7 @@ class LiveRun:
     loss: tuple[Curve, ...] = ()
     quality: tuple[Curve, ...] = ()
     evaluations: tuple[tuple[str, ...], ...] = ()  # the first row has the titles
-    samples: tuple[LiveSample, ...] = ()
+    samples: tuple[tuple[int, str, str], ...] = ()  # step of the weights, prompt, and the text that continues it
     samples_note: str = ""
     actions: tuple[str, ...] = ()  # those of "stop", "resume", "report" that are possible now
     report: PageLink | None = None

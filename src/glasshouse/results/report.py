@@ -65,7 +65,7 @@ class Confusion:
     """A confusion matrix: `counts[i, j]` texts of class i were classified as class j. `where` names the texts."""
 
     labels: tuple[str, ...]
-    counts: np.ndarray
+    counts: list[list[int]]
     where: str
 
 

@@ -9,7 +9,7 @@ from glasshouse.records import metric_log, plain_files, sample_log, stop_request
 from glasshouse.records.run_entries import RunEntry
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
-from glasshouse.results.index import LiveRun, LiveSample, PageLink
+from glasshouse.results.index import LiveRun, PageLink
 from glasshouse.results.report import Curve
 from glasshouse.serving import run_commands
 from glasshouse.specs.errors import RunError
@@ -53,7 +53,7 @@ def collect(key: str, entry: RunEntry, links: tuple[PageLink, ...], report: Page
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
         quality=_curves(rows, {name.replace(".", " ").replace("_", " "): name for name in quality}),
         evaluations=_evaluations(rows),
-        samples=tuple(LiveSample(sample.step, sample.prompt, sample.text) for sample in samples),
+        samples=tuple((sample.step, sample.prompt, sample.text) for sample in samples),
         samples_note=note,
         actions=run_commands.possible(entry),
         report=report if entry.has_report else None,
