@@ -2,6 +2,7 @@
 
 import math
 
+from glasshouse.pages.chart import Chart, Dots, Interval
 from glasshouse.pages.debate_page import axis_end, picture, render
 from glasshouse.results.language_models import (
     DebateContent,
@@ -50,13 +51,24 @@ def test_the_page_is_self_contained_and_escapes_what_models_write() -> None:
     assert "no text" in outline.text
 
 
+def marks(chart: Chart) -> dict[str, list]:
+    """What stands on the axis: intervals, and dots by their shape."""
+    found: dict[str, list] = {}
+    for mark in (mark for group in chart.series for mark in group.marks):
+        if isinstance(mark, Interval):
+            found.setdefault("interval", []).append((mark.low, mark.high))
+        elif isinstance(mark, Dots) and math.isfinite(mark.x[0]):
+            found.setdefault(mark.shape, []).append(mark.x[0])
+    return found
+
+
 def test_a_picture_has_a_dot_an_interval_and_a_control_where_there_are_values() -> None:
     drawn = picture(block(SHARE, SHARE).models[0], block(SHARE, SHARE))
-    assert all(name in drawn for name in ('class="mean"', 'class="interval"', 'class="control"', "25 % (10 to 50 %)"))
+    assert "25 % (10 to 50 %)" in drawn.title
+    assert marks(drawn) == {"interval": [(0.1, 0.5)], "diamond": [0.25], "dot": [0.25]}
     drawn = picture(block(MeanWithInterval(0.25, math.nan, math.nan, 3)).models[0], block())
-    assert 'class="interval"' not in drawn
-    assert 'class="control"' not in drawn
-    assert 'class="mean"' not in picture(block(NO_MEAN).models[0], block(NO_MEAN))
+    assert marks(drawn) == {"dot": [0.25]}
+    assert marks(picture(block(NO_MEAN).models[0], block(NO_MEAN))) == {}
 
 
 def test_numbers_as_text() -> None:

@@ -28,8 +28,6 @@ FORMAT = 1
 
 
 class ConfusionFile(TypedDict):
-    """The content of `confusion.json`."""
-
     step: Count
     confusion: Confusion
     mistakes: list[list[str]]

@@ -17,12 +17,10 @@ MOST_WEIGHTS = 40_000_000
 
 
 def check_path(path: Path) -> None:
-    """Raise an error if the maps cannot be written to this path."""
     atomic_files.check_output(path, SUFFIXES)
 
 
 def write(attention: AttentionMap, path: Path, title: str, first_layer: int = 1, first_head: int = 1) -> None:
-    """Write a page or, by the suffix, a figure of the maps."""
     if path.suffix.lower() in figures.SUFFIXES:
         figures.attention(attention, path, first_layer, first_head)
         return

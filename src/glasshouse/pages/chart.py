@@ -35,7 +35,6 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def value(self, fraction: float) -> float:
-        """The value at a position of the axis."""
         return self.low * (self.high / self.low) ** fraction if self.log else self.low + fraction * (self.high - self.low)
 
     def fractions(self, values: Numbers) -> np.ndarray:
@@ -155,8 +154,6 @@ class Interval:
 
 @dataclass(frozen=True)
 class Band:
-    """The area between two lines."""
-
     x: Numbers
     low: Numbers
     high: Numbers
@@ -233,7 +230,6 @@ def spanned(series: Iterable[MarkGroup]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def finite(arrays: Iterable[Numbers]) -> np.ndarray:
-    """The finite values of several arrays, concatenated."""
     joined = np.concatenate([np.empty(0), *arrays])
     return joined[np.isfinite(joined)]
 

@@ -51,7 +51,6 @@ def render(cases: Sequence[Case], groups: Sequence[str]) -> str:
 
 
 def site(cases: Sequence[Case], groups: Sequence[str]) -> dict[str, str]:
-    """Path -> content of every page and picture, relative to the folder of the site."""
     files = {"index.md": index(cases, groups)}
     for case in cases:
         svgs = pictures(case)
@@ -61,7 +60,6 @@ def site(cases: Sequence[Case], groups: Sequence[str]) -> dict[str, str]:
 
 
 def index(cases: Sequence[Case], groups: Sequence[str]) -> str:
-    """The index page."""
     claims = [case for case in cases if not case.is_control]
     tally = ", ".join(f"{count} {word}" for word, count in claim_text.verdict_counts(claims))
     parts = [
@@ -109,7 +107,6 @@ def part_marks(case: Case) -> str:
 
 
 def page(case: Case, svgs: Mapping[str, str]) -> str:
-    """The page of one claim."""
     trial = case.original
     badges = " · ".join(claim_text.badges(case))
     statement, procedure = claim_text.statement_and_procedure(case)

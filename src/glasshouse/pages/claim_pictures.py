@@ -80,7 +80,7 @@ def forest_plot(results: Sequence[PartResult], quantities: Mapping[str, Quantity
     axis = Axis(-limit, limit, ticks, labels=tuple(f"{tick:g}".replace("-", "−") for tick in ticks))
     label = "← against the claim · in margins · for it →"
     rows = {"linear": Axis(top, 0)}
-    return Chart(title, axis, rows, series, texts, label, grid="", width=520, height=top + 56, beside=208)
+    return Chart(title, axis, rows, series, texts, label, grid="", width=520, height=top + 50, beside=204)
 
 
 def small_forest_plot(results: Sequence[PartResult], title: str) -> Chart:

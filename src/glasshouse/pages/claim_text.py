@@ -42,7 +42,6 @@ def verdict_text(case: Case) -> str:
 
 
 def verdict_counts(cases: Sequence[Case]) -> list[tuple[str, int]]:
-    """(verdict, number of claims) for each verdict that occurs."""
     counts = Counter(case.verdict for case in cases)
     return [(word, counts[word]) for word in SYMBOLS if counts[word]]
 
@@ -215,7 +214,6 @@ def trial_sentence(trial: Trial) -> str:
 
 
 def _machine_text(trial: Trial) -> str:
-    """The time, device and versions of a finished trial."""
     if not trial.measured:
         return ""
     machine = trial.measured.machine

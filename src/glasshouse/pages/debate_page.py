@@ -1,9 +1,9 @@
 """The page of a debate: the measures as small pictures, and the points for and against side by side. Knows no models."""
 
 import math
-from html import escape
 
-from glasshouse.pages import template
+from glasshouse.pages import svg_chart, template
+from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, MarkGroup
 from glasshouse.results.language_models import (
     PHRASE,
     DebateContent,
@@ -16,17 +16,16 @@ from glasshouse.results.language_models import (
 TONES = ("accent", "ochre", "blue", "plum", "quiet")
 # Ends of the axis of a small picture; the first that holds all values is chosen.
 AXIS_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)
-WIDTH, HEIGHT, EDGE = 260, 22, 6
 
 
 def render(content: DebateContent) -> str:
-    """The whole page."""
     tones = {model: TONES[index % len(TONES)] for index, model in enumerate(content.models)}
     return template.fill(
         "debate.html",
         ("page.css", "debate.css"),
         content=content,
         picture=picture,
+        draw=svg_chart.draw,
         written=written,
         tones=tones,
         axis_end=axis_end,
@@ -47,32 +46,19 @@ def axis_end(block: MeasureBlock) -> float:
     return next((end for end in AXIS_ENDS if end >= max(numbers, default=0.0)), 1.0)
 
 
-def picture(row: MeasuredModel, block: MeasureBlock) -> str:
-    """A dot with its interval on an axis from 0, and a hollow diamond for the control."""
+def picture(row: MeasuredModel, block: MeasureBlock, tone: str = TONES[0]) -> Chart:
+    """A dot with its interval on an axis from 0, and a grey diamond for the control."""
     end = axis_end(block)
-
-    def x(value: float) -> float:
-        return EDGE + (WIDTH - 2 * EDGE) * min(max(value / end, 0.0), 1.0)
-
-    middle = HEIGHT / 2
-    body = [f'<line class="axis" x1="{EDGE}" x2="{WIDTH - EDGE}" y1="{middle}" y2="{middle}"/>']
-    body += [
-        f'<line class="axis" x1="{x(end * part):.1f}" x2="{x(end * part):.1f}" y1="{middle - 3}" y2="{middle + 3}"/>'
-        for part in (0, 0.5, 1)
-    ]
-    if math.isfinite(row.control.value):
-        place = x(row.control.value)
-        corners = ((place, middle - 5.5), (place + 5.5, middle), (place, middle + 5.5), (place - 5.5, middle))
-        body.append('<polygon class="control" points="{}"/>'.format(" ".join(f"{a:.1f},{b:.1f}" for a, b in corners)))
-    if math.isfinite(row.value.low):
-        ends = f'x1="{x(row.value.low):.1f}" x2="{x(row.value.high):.1f}"'
-        body.append(f'<line class="interval" {ends} y1="{middle}" y2="{middle}"/>')
-    if math.isfinite(row.value.value):
-        body.append(f'<circle class="mean" cx="{x(row.value.value):.1f}" cy="{middle}" r="4.6"/>')
-    label = f"{block.name} of {row.model}: {written(row.value, block.share)}"
-    if spread := written_interval(row.value, block.share):
+    marks: list[Mark] = [Line((place, place), (0.3, 0.7), width=1) for place in (0.0, end / 2, end)]
+    axis = MarkGroup([Line((0, end), (0.5, 0.5), width=1), *marks], tone="quiet")
+    value, control = row.value, row.control
+    found: list[Mark] = [Interval(0.5, value.low, value.high, across=True, cap=0)] if math.isfinite(value.low) else []
+    found.append(Dots([value.value], [0.5], size=9))
+    label = f"{block.name} of {row.model}: {written(value, block.share)}"
+    if spread := written_interval(value, block.share):
         label += f" ({spread})"
-    if math.isfinite(row.control.value):
-        label += f", control {written(row.control, block.share)}"
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}"'
-    return f'<svg class="strip" {size}><title>{escape(label)}</title>{"".join(body)}</svg>'
+    if math.isfinite(control.value):
+        label += f", control {written(control, block.share)}"
+    series = [axis, MarkGroup([Dots([control.value], [0.5], size=11, shape="diamond")], tone="soft")]
+    series.append(MarkGroup(found, tone=tone, about=label))
+    return Chart(label, Axis(0, end), {"linear": Axis(0, 1)}, series, grid="x", width=260, height=22)

@@ -17,7 +17,6 @@ MOST_NUMBERS = 12_000_000
 
 
 def render(content: Exploration) -> str:
-    """The whole page."""
     numbers = sum(
         step.array.size for step in (*content.before, *(s for layer in content.layers for s in layer), *content.after)
     )

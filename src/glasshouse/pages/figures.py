@@ -89,7 +89,6 @@ def draw_chart(panel: Axes, chart: Chart) -> None:
 
 
 def _sample(series: MarkGroup) -> Line2D:
-    """How a series looks in the legend."""
     from matplotlib.lines import Line2D
 
     shapes = [mark.shape for mark in series.marks if isinstance(mark, Dots)]
@@ -184,7 +183,6 @@ def attention(map: AttentionMap, path: str | Path, first_layer: int = 1, first_h
 
 
 def check_path(path: str | Path) -> None:
-    """Raise an error if a figure cannot be written to this path."""
     atomic_files.check_output(Path(path), SUFFIXES)
 
 
@@ -213,7 +211,6 @@ def new_figure(width: float, height: float, path: str | Path) -> Figure:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure to a file."""
     from matplotlib import rc_context
 
     # These settings keep text as text in SVG and make the file depend on the data alone.

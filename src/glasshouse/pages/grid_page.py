@@ -14,7 +14,6 @@ FENCE = re.compile(r"^```[^\n]*\n(.*?)(?:^```[^\n]*\n?|\Z)", re.DOTALL | re.MULT
 
 
 def render(content: GridContent) -> str:
-    """The whole page."""
     with_cost = any(model.cost for model in content.models)
     return template.fill("grid.html", content=content, with_cost=with_cost, parts=parts, share=share, spread=interval)
 

@@ -49,7 +49,6 @@ TABLES = ("runs", "studies")
 
 
 def status_counts(content: IndexContent) -> str:
-    """A line on how many runs and studies there are."""
     own = [run for run in content.runs if not run.study]
     detail = ", ".join(f"{number:,} {state}" for state, number in Counter(run.status for run in own).most_common())
     runs = _counted(len(own), "run", "runs") + (f" ({detail})" if detail else "")
@@ -104,7 +103,6 @@ def verdict_counts(words: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def steps_text(run: RunRow) -> str:
-    """The steps taken, and of how many."""
     return f"{run.steps:,}" + (f" of {run.total_steps:,}" if run.total_steps > run.steps else "")
 
 

@@ -32,7 +32,6 @@ class ConfusionTable:
 
 
 def confusion_table(confusion: Confusion) -> ConfusionTable:
-    """Format a confusion matrix for the page."""
     labels, counts, correct = _merge_rare_classes(confusion)
     row_totals, column_totals = counts.sum(1), counts.sum(0)
 

@@ -79,7 +79,6 @@ def _curve_marks(steps: np.ndarray, values: np.ndarray, tone: str, small: bool) 
 
 
 def legend(curves: Sequence[Curve]) -> list[LegendEntry]:
-    """An entry for each curve, in order."""
     entries = []
     for curve, tone in zip(curves, tones(len(curves)), strict=True):
         values = chart.finite([sorted_points(curve)[1]])
@@ -185,7 +184,6 @@ def with_baseline(settings: Chart, name: str, value: float) -> Chart:
 
 
 def xy_chart(curves: Mapping[str, Sequence[tuple[float, float]]], x_label: str, y_label: str) -> Chart:
-    """Curves: name -> (x, y) points."""
     series = []
     for index, (name, points) in enumerate(curves.items()):
         x, y = zip(*[point for point in points if math.isfinite(point[1])], strict=True)

@@ -13,7 +13,6 @@ ACTIONS = (("stop", "Stop"), ("resume", "Resume"), ("report", "Make the report")
 
 
 def render(run: LiveRun) -> str:
-    """The whole page."""
     return template.fill("live.html", STYLES, SCRIPTS, **_values(run))
 
 

@@ -30,7 +30,6 @@ def with_links(page: str, links: Sequence[PageLink]) -> str:
 
 
 def links_to_runs(page: str) -> bool:
-    """Whether a study's page has links to its runs."""
     return bool(_RUN.search(page))
 
 
@@ -44,6 +43,5 @@ def with_run_addresses(page: str, address: Callable[[str], str]) -> str:
 
 
 def links_of(page: str) -> list[PageLink]:
-    """The links at the top of a page."""
     line = _LINE.search(page)
     return [PageLink(unescape(text), unescape(address)) for address, text in _LINK.findall(line[0])] if line else []

@@ -4,7 +4,7 @@ Knows nothing of run folders or models: everything on the page comes from the `R
 the page, and its content security policy forbids every network request.
 """
 
-from html import escape
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from glasshouse.pages import (
     template,
     token_shading,
 )
-from glasshouse.pages.chart import Chart, Dots, Line, MarkGroup
-from glasshouse.pages.colours import LIGHT
+from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, MarkGroup, Text
+from glasshouse.results import study_text
 from glasshouse.results.report import Regression, Report
 
 SCRIPTS = ("page.js", "charts.js", "samples.js", "attention.js")
@@ -48,7 +48,7 @@ def render(report: Report) -> str:
         format_probability=formatting.probability,
         attention=attention_page.section(report.attention) if report.attention else None,
         total_parameters=sum(parameters for _, parameters in report.parameters),
-        parameter_bars=bar_chart(report.parameters),
+        parameter_bars=bar_chart(report.parameters) if any(count for _, count in report.parameters) else None,
     )
 
 
@@ -76,26 +76,18 @@ def scatter_chart(x: np.ndarray, y: np.ndarray, right: Line, x_label: str, title
     return Chart(title, x_axis, {"linear": y_axis}, series, x_label=x_label, height=300)
 
 
-def bar_chart(parts: tuple[tuple[str, int], ...], width: int = 460) -> str:
-    """SVG of a horizontal bar for each named count, with its share of the total."""
-    row, name_width, value_width = 27, 150, 92
-    total = sum(value for _, value in parts)
-    largest = max((value for _, value in parts), default=0) or 1
-    body = ""
-    for index, (name, value) in enumerate(parts):
-        middle = index * row + row / 2
-        length = max(1.0, value / largest * (width - name_width - value_width)) if value > 0 else 0
-        short_name = name if len(name) <= MOST_NAME_CHARACTERS else name[: MOST_NAME_CHARACTERS - 1] + "…"
+def bar_chart(parts: Sequence[tuple[str, int]]) -> Chart:
+    """A bar for each named count, with its share of the total."""
+    total, largest = sum(value for _, value in parts), max(value for _, value in parts)
+    names = study_text.short_names([name for name, _ in parts], MOST_NAME_CHARACTERS)
+    rows = Axis(len(parts) - 0.5, -0.5, tuple(map(float, range(len(parts)))), labels=tuple(names))
+    bars, texts = list[Mark](), list[Text]()
+    for row, (_, value) in enumerate(parts):
         share = f"{value / total:.0%}" if value >= total / 200 else "<1%"
-        body += (
-            f"<g><title>{escape(name)}: {value:,}</title>"
-            f'<text x="0" y="{middle + 4:.1f}">{escape(short_name)}</text>'
-            f'<rect class="bar" fill="{LIGHT["accent"]}" x="{name_width}" y="{middle - 6:.1f}" '
-            f'width="{length:.1f}" height="12" rx="1.5"/>'
-            f'<text class="value" x="{name_width + length + 8:.1f}" y="{middle + 4:.1f}">{formatting.count(value)}'
-            f'<tspan class="share" dx="6">{escape(share)}</tspan></text></g>'
+        bars.append(Interval(row, 0, value, across=True, cap=0, width=12))
+        texts.append(
+            Text(f"{formatting.count(value)}, {share}", value / largest, rows.fraction(row), right=8, anchor="start")
         )
-    return (
-        f'<svg class="bars" viewBox="0 0 {width} {max(1, len(parts)) * row}" role="img" '
-        f'aria-label="{escape(", ".join(f"{name} {formatting.count(value)}" for name, value in parts))}">{body}</svg>'
-    )
+    title = ", ".join(f"{name} {formatting.count(value)}" for name, value in parts)
+    scales, height = {"linear": rows}, 27 * len(parts) + 14
+    return Chart(title, Axis(0, largest), scales, [MarkGroup(bars)], texts, grid="x", height=height, beside=92)

@@ -7,7 +7,6 @@ from glasshouse.results.retrieval import Retrieval
 
 
 def render(content: Retrieval) -> str:
-    """The whole page."""
     highest = max([prompt.similarity for prompt in content.prompts] + [value for _, value in content.closest] + [1e-9])
     return template.fill(
         "retrieval.html",
@@ -19,7 +18,6 @@ def render(content: Retrieval) -> str:
 
 
 def data_url(picture: np.ndarray) -> str:
-    """A picture as a data: URL."""
     from PIL import Image
 
     return template.image_url(Image.fromarray(picture))

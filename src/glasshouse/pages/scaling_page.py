@@ -12,7 +12,6 @@ from glasshouse.results.scaling import ScalingContent, ScalingCurve, ScalingFigu
 
 
 def render(content: ScalingContent) -> str:
-    """The whole page."""
     return template.fill("scaling.html", content=content, draw=draw)
 
 

@@ -110,9 +110,8 @@ def _svg(chart: Chart, height: float, body: str, alone: bool, data: str = "") ->
 def _frame(chart: Chart) -> Frame:
     lines = [line for axis in chart.scales.values() for label in axis.tick_labels for line in label.split("\n")]
     left = (max(30, CHARACTER * max(map(len, lines)) + 12) if lines else EDGE) + LABEL_ROW * len(_label_rows(chart))
-    ticked = chart.x.ticks or lines
-    bottom = chart.height - (46 if chart.x_label else 30 if ticked else EDGE)
-    return Frame(left, (10 if ticked else EDGE) + chart.above, chart.width - (8 if ticked else EDGE) - chart.beside, bottom)
+    bottom = chart.height - (46 if chart.x_label else 30 if chart.x.ticks else EDGE)
+    return Frame(left, (10 if lines else EDGE) + chart.above, chart.width - (8 if lines else EDGE) - chart.beside, bottom)
 
 
 def _label_rows(chart: Chart) -> list[str]:

@@ -71,7 +71,6 @@ def data_url(content: bytes, kind: str) -> str:
 
 
 def image_url(image: Image) -> str:
-    """A picture as a data: URL."""
     file = io.BytesIO()
     image.save(file, "PNG", optimize=True)
     return data_url(file.getvalue(), "image/png")

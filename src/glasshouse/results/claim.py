@@ -127,8 +127,6 @@ class PartResult:
 
 @dataclass(frozen=True)
 class Finding:
-    """The judged result of a trial."""
-
     verdict: str
     parts: tuple[PartResult, ...]
     by_setting: tuple[tuple[str, str], ...] = ()  # (setting, verdict) if the claim is judged under several settings

@@ -41,8 +41,6 @@ class RunRow:
 
 @dataclass(frozen=True)
 class StudyRow:
-    """A study in the table of studies."""
-
     key: str
     name: str
     status: str

@@ -37,8 +37,6 @@ class MeasuredModel:
 
 @dataclass(frozen=True)
 class MeasureBlock:
-    """One measure of all models."""
-
     name: str
     definition: str
     control: str  # what the control is; empty if there is none
@@ -58,8 +56,6 @@ class PointText:
 
 @dataclass(frozen=True)
 class ModelPoints:
-    """The points of one model at one temperature."""
-
     model: str
     pros: tuple[PointText, ...]
     cons: tuple[PointText, ...]
@@ -75,8 +71,6 @@ class TranscriptPart:
 
 @dataclass(frozen=True)
 class DebateContent:
-    """Everything that the page shows."""
-
     topic: str
     models: tuple[str, ...]
     subtitle: str
@@ -101,8 +95,6 @@ class ShownAnswer:
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """The answers of one model to one question."""
-
     model: str
     summary: str  # "4 of 5 right"
     answers: tuple[ShownAnswer, ...]
@@ -110,8 +102,6 @@ class ShownColumn:
 
 @dataclass(frozen=True)
 class ShownQuestion:
-    """One question with the answers of all models."""
-
     name: str
     prompt: str
     system: str
@@ -121,8 +111,6 @@ class ShownQuestion:
 
 @dataclass(frozen=True)
 class ShownModel:
-    """A row of the table of models."""
-
     name: str
     identity: str
     accuracy: Proportion | None
@@ -135,8 +123,6 @@ class ShownModel:
 
 @dataclass(frozen=True)
 class GridContent:
-    """A whole grid."""
-
     title: str
     subtitle: str
     models: tuple[ShownModel, ...]

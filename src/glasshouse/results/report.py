@@ -22,8 +22,6 @@ class Token:
 
 @dataclass(frozen=True)
 class Sample:
-    """A generated text: the prompt and all tokens."""
-
     prompt: str
     tokens: tuple[Token, ...]
 
@@ -41,7 +39,6 @@ class AttentionMap(Shown):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The tokens of the keys."""
         return self.tokens if self.sources is None else self.sources
 
 
@@ -140,7 +137,6 @@ class Translated:
 
     @property
     def exact(self) -> bool:
-        """Whether the translation equals the reference."""
         return self.translation == self.reference
 
 

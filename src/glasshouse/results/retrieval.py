@@ -9,8 +9,6 @@ from glasshouse.results.shown import Shown
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A picture that a prompt retrieved."""
-
     picture: np.ndarray
     caption: str
     similarity: float

@@ -41,8 +41,6 @@ class ScalingFigure:
 
 @dataclass(frozen=True)
 class ScalingContent(Shown):
-    """Everything that the page shows."""
-
     title: str
     subtitle: str
     answers: Sequence[str]

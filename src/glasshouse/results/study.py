@@ -103,10 +103,8 @@ class StudyResults(Shown):
 
     @property
     def first_arm(self) -> Arm:
-        """The arm with which the others are compared."""
         return next((arm for arm in self.arms if arm.name == self.first), self.arms[0])
 
     @property
     def other_arms(self) -> tuple[Arm, ...]:
-        """The arms that are compared with the first."""
         return tuple(arm for arm in self.arms if arm is not self.first_arm)

@@ -74,7 +74,6 @@ def _field(name: str, values: list[str]) -> Field:
 
 
 def as_number(value: str) -> float:
-    """The value as a number; NaN if it is not one."""
     try:
         number = float(value)
     except ValueError:
