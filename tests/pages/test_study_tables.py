@@ -90,12 +90,13 @@ def test_times_change_only_their_own_column() -> None:
     def without_times(seconds: float) -> list[list[str]]:
         study = example.study()
         arms = tuple(replace(arm, seconds=seconds) for arm in study.arms)
-        table = study_tables.table(replace(study, arms=arms))
-        column = table.header.index("training time")
-        rows = [[cell for number, cell in enumerate(row) if number != column] for row in (table.header, *table.rows)]
-        return [*rows, [table.caption, *table.notes]]
+        changed = replace(study, arms=arms)
+        table = study_tables.table(changed)
+        column = table.columns.index("training time")
+        rows = [[cell for number, cell in enumerate(row) if number != column] for row in (table.columns, *table.rows)]
+        return [*rows, [table.note, *study_tables.notes(changed)]]
 
     assert without_times(90.0) == without_times(4000.0)
     different = study_tables.table(example.study())
-    column = different.header.index("training time")
-    assert [cell for number, cell in enumerate(different.header) if number != column] == without_times(90.0)[0]
+    column = different.columns.index("training time")
+    assert [cell for number, cell in enumerate(different.columns) if number != column] == without_times(90.0)[0]

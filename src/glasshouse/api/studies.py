@@ -100,11 +100,11 @@ class Study:
         """The display in a notebook: the table of arms and the verdicts."""
         results = self.comparison
         table = study_tables.table(results)
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in table.columns)
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
         sentences = study_results.verdict_sentences(results).values()
         verdicts = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-        return f"<table><tr>{head}</tr>{rows}</table><ul>{verdicts}</ul><p>{escape(table.caption)}</p>"
+        return f"<table><tr>{head}</tr>{rows}</table><ul>{verdicts}</ul><p>{escape(table.note)}</p>"
 
 
 @overload

@@ -30,7 +30,7 @@ def print_study(study: Study) -> None:
         console.print(f"warning {warning}", markup=False, soft_wrap=True)
     _print_pairs(comparison)
     _print_checks(comparison)
-    for note in (*study_tables.table(comparison).notes, *comparison.notes):
+    for note in (*study_tables.notes(comparison), *comparison.notes):
         console.print(f"note    {note}", markup=False, soft_wrap=True)
     console.print(f"study   {study.folder.path}", markup=False, soft_wrap=True)
     console.print(f"report  {study.report}", markup=False, soft_wrap=True)

@@ -9,6 +9,7 @@ from glasshouse import formatting
 from glasshouse.pages import latex_text
 from glasshouse.results import study_text
 from glasshouse.results.study import Arm, StudyResults
+from glasshouse.results.table import Table
 from glasshouse.verdicts.verdict import Difference, Summary
 
 # A first column with more characters is wrapped, so that the table fits the width of a LaTeX page.
@@ -116,16 +117,6 @@ class ArmRow:
         return [self.cells[column.title].text for column in columns]
 
 
-@dataclass(frozen=True)
-class Table:
-    """Header and rows as text; the first column names the arms."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    caption: str
-    notes: tuple[str, ...]
-
-
 def rows(comparison: StudyResults) -> list[ArmRow]:
     """A row for each arm, in order."""
     columns = {column.title: column.cells(comparison.arms) for column in (*COLUMNS, *COSTS)}
@@ -180,11 +171,15 @@ def table(comparison: StudyResults) -> Table:
         caption.append(f"Not final: {done} of {planned} runs are done.")
     if same:
         caption.append(f"The same for every arm, per run: {same}.")
-    pairs = zip(comparison.arms, arm_rows, strict=True)
-    notes = tuple(f"{arm.name}: {'; '.join(row.notes)}" for arm, row in pairs if row.notes)
     heading = study_text.labels(comparison)[0] or "arm"
     header = (heading, *titles, "verdict", *(column.title for column in different))
-    return Table(header, cells, " ".join(caption), notes)
+    return Table("", header, cells, " ".join(caption))
+
+
+def notes(comparison: StudyResults) -> list[str]:
+    """The remarks on each arm that has some."""
+    found = ((arm.name, study_text.notes(arm)) for arm in comparison.arms)
+    return [f"{name}: {'; '.join(remarks)}" for name, remarks in found if remarks]
 
 
 def costs(arm_rows: Sequence[ArmRow]) -> tuple[list[Column], str]:
@@ -205,10 +200,10 @@ def costs(arm_rows: Sequence[ArmRow]) -> tuple[list[Column], str]:
 def markdown(comparison: StudyResults) -> str:
     """The table in Markdown, with its caption above and its notes below."""
     content = table(comparison)
-    header, *body = [f"| {' | '.join(map(_markdown_text, row))} |" for row in (content.header, *content.rows)]
-    lines = [_markdown_text(content.caption), "", header, f"| :--{' | --:' * (len(content.header) - 1)} |", *body]
-    if content.notes:
-        lines += ["", *(f"- {_markdown_text(note)}" for note in content.notes)]
+    header, *body = [f"| {' | '.join(map(_markdown_text, row))} |" for row in (content.columns, *content.rows)]
+    lines = [_markdown_text(content.note), "", header, f"| :--{' | --:' * (len(content.columns) - 1)} |", *body]
+    if remarks := notes(comparison):
+        lines += ["", *(f"- {_markdown_text(note)}" for note in remarks)]
     return "\n".join(lines) + "\n"
 
 
@@ -223,16 +218,16 @@ def latex(comparison: StudyResults) -> str:
         (row.label, *(row.cells[column.title].short for column in COLUMNS), row.verdict or formatting.MISSING)
         for row in rows(comparison)
     ]
-    header = (content.header[0], *(column.title for column in COLUMNS), "verdict")
+    header = (content.columns[0], *(column.title for column in COLUMNS), "verdict")
     level = formatting.percent(1 - comparison.rule.alpha)
     has_intervals = any("±" in cell for row in results for cell in row[1:])
     legend = [f"± is half the {level} interval, the longer half if they differ."] if has_intervals else []
-    caption = latex_text.escape(" ".join([content.caption, *legend, *map(study_text.sentence, content.notes)]))
+    caption = latex_text.escape(" ".join([content.note, *legend, *map(study_text.sentence, notes(comparison))]))
     label = re.sub("[^A-Za-z0-9]+", "-", comparison.name).strip("-") or "study"
     tables = [(caption.replace(TEST, TEST_IN_LATEX), label, _tabular(header, results, "r" * len(COLUMNS) + "l"))]
-    if cost_titles := content.header[len(header) :]:
+    if cost_titles := content.columns[len(header) :]:
         amounts = [(row[0], *row[len(header) :]) for row in content.rows]
-        body = _tabular((content.header[0], *cost_titles), amounts, "r" * len(cost_titles))
+        body = _tabular((content.columns[0], *cost_titles), amounts, "r" * len(cost_titles))
         tables.append((f"Cost of one run of each arm in table~\\ref{{tab:{label}}}.", f"{label}-costs", body))
     lines = [line for parts in tables for line in _float(*parts)]
     return "\n".join(["% needs \\usepackage{booktabs,graphicx}", *lines]) + "\n"
@@ -252,7 +247,7 @@ def _float(caption: str, label: str, body: list[str]) -> list[str]:
     ]
 
 
-def _tabular(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], columns: str) -> list[str]:
+def _tabular(header: Sequence[str], rows: Sequence[Sequence[str]], columns: str) -> list[str]:
     """The lines of a tabular; `columns` aligns all columns but the first, which is wrapped if it is wide."""
     longest = max(len(row[0]) for row in (header, *rows))
     # A character is about half an em wide. A long name is wrapped to about three lines, within limits.
