@@ -8,9 +8,10 @@ import pytest
 
 import glasshouse
 from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridOptions
-from glasshouse.llms.grid_results import agreement_of, content_of, cost_text, results_of
+from glasshouse.llms.grid_results import agreement_of, results_of
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.questions import PromptQuestion, parse_check
+from glasshouse.pages import grid_page
 
 
 def answer(question, model, repeat, passed, text="", cached=False):
@@ -90,7 +91,7 @@ def test_a_report_is_written_from_the_answers(server, tmp_path):
     questions = [PromptQuestion("division", "What is 77 / 26?", checks=(check,))]
     models = [ModelEntry(name, "openai", name, Path(), (0.0, 1.0), base_url=server.address) for name in ("one", "two")]
     grid = AnswerGrid(questions, models, GridOptions(repeats=2), tmp_path / "g")
-    assert "4 of 4 answers are missing; the same command continues." in content_of(grid, results_of(grid)).notes
+    assert "4 of 4 answers are missing; the same command continues." in grid_page.notes(grid, results_of(grid))
     page = glasshouse.llms.run_grid(grid, show=lambda event: None).page.read_text()
     assert "are missing" not in page
     assert "2 of 2 right" in page
@@ -105,4 +106,4 @@ def test_checks_and_costs_in_words():
     assert parse_check({"exact": "a"}).rule == "is “a”"
     assert parse_check({"number": 2, "tolerance": 0.5}).rule == "has a number within 0.5 of 2"
     assert parse_check({"python": "pass"}).rule.startswith("has Python code")
-    assert [cost_text(cost) for cost in (None, 0.00123, 1234.5)] == ["", "0.0012", "1,234.50"]
+    assert [grid_page.cost_text(cost) for cost in (None, 0.00123, 1234.5)] == ["–", "0.0012", "1,234.50"]

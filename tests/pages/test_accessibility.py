@@ -63,7 +63,7 @@ PAGES: dict[str, Callable[[], str]] = {
         transfer_report.content(recipe_transfer.compare(laws(0), laws(1), "old", "new"))
     ),
     "retrieval": lambda: retrieval_page.render(retrieval()),
-    "grid": lambda: grid_page.render(test_grid_page.content()),
+    "grid": lambda: grid_page.render(*test_grid_page.content()),
     "playground": lambda: playground_page.render(["a run", "another"], [], 100),
 }
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridEvent, GridOptions
 from glasshouse.llms.distribution_recovery import Recovered, Recovery
-from glasshouse.llms.grid_results import GridResults, content_of, results_of, write_results
+from glasshouse.llms.grid_results import GridResults, results_of, write_results
 from glasshouse.llms.language_model import ChatSession, LanguageModel, Message, Options, Reply
 from glasshouse.llms.local_models import RunModel
 from glasshouse.llms.model_list import find_model
@@ -133,7 +133,7 @@ def run_grid(grid: AnswerGrid, show: Callable[[GridEvent], None] | None = None) 
     results = results_of(grid)
     write_results(grid, results)
     page = grid.folder / "report.html"
-    atomic_files.write_text(page, grid_page.render(content_of(grid, results)))
+    atomic_files.write_text(page, grid_page.render(grid, results))
     if interrupted:
         raise Interrupted(signal.SIGINT, f"stopped with {len(grid.answers)} of {total} answers", "the same command")
     return GridOutcome(grid.folder, grid.answers, results, page, dict(grid.failed))

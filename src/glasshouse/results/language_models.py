@@ -1,4 +1,4 @@
-"""A debate between language models, and a grid of models and questions, as plain data. Knows no models."""
+"""A debate between language models as plain data. Knows no models."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from glasshouse import formatting
 from glasshouse.results.table import Table
 from glasshouse.verdicts.mean_intervals import MeanWithInterval
-from glasshouse.verdicts.proportions import Proportion
 
 # A phrase is highlighted if another point of the same model has this many words in a row too.
 PHRASE = 4
@@ -78,55 +77,3 @@ class DebateContent:
     tables: tuple[Table, ...]
     notes: tuple[str, ...]
     transcript: tuple[TranscriptPart, ...]
-
-
-RIGHT, WRONG, READ = "right", "wrong", "read"
-
-
-@dataclass(frozen=True)
-class ShownAnswer:
-    """An answer. `mark` is right, wrong or read (no check); `facts` are its seed, tokens and time."""
-
-    text: str
-    mark: str
-    reason: str
-    facts: str
-
-
-@dataclass(frozen=True)
-class ShownColumn:
-    model: str
-    summary: str  # "4 of 5 right"
-    answers: tuple[ShownAnswer, ...]
-
-
-@dataclass(frozen=True)
-class ShownQuestion:
-    name: str
-    prompt: str
-    system: str
-    checks: tuple[str, ...]
-    columns: tuple[ShownColumn, ...]
-
-
-@dataclass(frozen=True)
-class ShownModel:
-    name: str
-    identity: str
-    accuracy: Proportion | None
-    right: str  # "7 of 15"
-    agreement: Proportion | None
-    tokens: str
-    time: str
-    cost: str
-
-
-@dataclass(frozen=True)
-class GridContent:
-    title: str
-    subtitle: str
-    models: tuple[ShownModel, ...]
-    comparisons: tuple[str, ...]
-    notes: tuple[str, ...]
-    questions: tuple[ShownQuestion, ...]
-    command: str
