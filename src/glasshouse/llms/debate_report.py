@@ -72,7 +72,7 @@ class DebateResult:
     @property
     def remarks(self) -> list[str]:
         """Sentences below the table."""
-        judge = [] if self.judge is None else [_judge_table(self.judge).lead]
+        judge = [] if self.judge is None else [_judge_table(self.judge).note]
         return ["In brackets: the control, to see what is high; the page says what it is.", *_notes(self), *judge]
 
     def write_measures(self) -> None:
