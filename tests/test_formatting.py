@@ -176,3 +176,8 @@ def test_the_article_of_a_word() -> None:
         "a unigram model",
         "an accuracy",
     ]
+
+
+def test_a_time_that_is_none_is_empty() -> None:
+    assert formatting.utc(1_780_236_300) == "2026-05-31 14:05 UTC"
+    assert formatting.utc(-1) == formatting.utc(1e20) == ""

@@ -77,10 +77,8 @@ def prune_heads(
             "attention keeps a head, and heads that share keys and values stay together; choose a larger share"
         )
     heads = len(importance.heads)
-    folder, sizes, seconds = _write(
-        run, without_heads(run.model, removed), removed, name, f"{run.name} without {len(removed)} of {heads} heads"
-    )
-    return Pruned(folder, removed, heads, sizes, 0, seconds)
+    origin = f"{run.name} without {len(removed)} of {heads} heads"
+    return _write(run, without_heads(run.model, removed), name, origin, removed, heads)
 
 
 def prune_weights(run: Run, share: float, name: str) -> Pruned:
@@ -91,8 +89,7 @@ def prune_weights(run: Run, share: float, name: str) -> Pruned:
     _check_share(share)
     model = without_smallest_weights(run.model, int(share * sum(matrix.numel() for matrix in _matrices(run.model))))
     zeros = sum(int((matrix == 0).sum()) for matrix in _matrices(model))
-    folder, sizes, seconds = _write(run, model, (), name, f"{run.name} with {zeros:,} weights of zero")
-    return Pruned(folder, (), 0, sizes, zeros, seconds)
+    return _write(run, model, name, f"{run.name} with {zeros:,} weights of zero", zeros=zeros)
 
 
 def without_heads(model: nn.Module, removed: Sequence[str]) -> nn.Module:
@@ -156,9 +153,9 @@ def _check_share(share: float) -> None:
 
 
 def _write(
-    run: Run, model: nn.Module, removed: Sequence[str], name: str, origin: str
-) -> tuple[RunFolder, tuple[int, int], tuple[float, float]]:
-    """Write the new run; (its folder, parameters before and after, seconds of a forward pass before and after)."""
+    run: Run, model: nn.Module, name: str, origin: str, removed: tuple[str, ...] = (), heads: int = 0, zeros: int = 0
+) -> Pruned:
+    """Write the new run, and measure both models."""
     folder = run_folder.create(_pruned_spec(run, removed), name, name)
     tensors = {key: tensor.detach().cpu().contiguous() for key, tensor in model.state_dict().items()}
     checkpoint.save(folder.checkpoints, Checkpoint(0, {"model": tensors}, {"seconds": 0.0, "best": {}}))
@@ -167,7 +164,7 @@ def _write(
     shared = {key: value for key, value in run.facts.items() if key in SHARED_FACTS}
     folder.record(status=Status.IMPORTED, origin=origin, **shared)
     sizes = (parameter_counts.parameters(run.model), parameter_counts.parameters(model))
-    return folder, sizes, _forward_seconds(run, model)
+    return Pruned(folder, removed, heads, sizes, zeros, _forward_seconds(run, model))
 
 
 @torch.inference_mode()
