@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from glasshouse.inspection.capture import edit
 from glasshouse.inspection.example_batches import batch_size, captured
-from glasshouse.models.head_pruning import attentions, layer_number, stack_title
+from glasshouse.models.head_pruning import layer_number, stack_title
+from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.block import Block
 from glasshouse.records.progress_bar import part
 from glasshouse.runs.run import Run
@@ -118,8 +119,9 @@ def find_heads(run: Run) -> list[AttentionHead]:
     """Every head of a run's model, in the order of the forward pass."""
     heads = [
         AttentionHead(name, layer_number(name), head + 1)
-        for name in attentions(run.model)
-        for head in range(run.model.get_submodule(name).heads)  # type: ignore[arg-type]
+        for name, module in run.model.named_modules()
+        if isinstance(module, Attention)
+        for head in range(module.heads)
     ]
     if not heads:
         raise GlasshouseError(
