@@ -20,7 +20,7 @@ def content(text: str = "Here:\n```python\na = 1\n```\nand so on", cost: float |
     second = GridAnswer("division", "large", 1, 2, "", "length", 3, 1, 1.5, cost, False, "no number")
     grid = SimpleNamespace(
         title="mine",
-        questions=(PromptQuestion("division", text, system="Be brief.", checks=(check,)),),  # type: ignore[arg-type]
+        questions=(PromptQuestion("division", text, system="Be brief.", checks=(check,)),),
         models=(SimpleNamespace(name="large"), SimpleNamespace(name="small")),
         identities={"large": "large-1 at a server", "small": "run small, step 2"},
         options=GridOptions(repeats=2),

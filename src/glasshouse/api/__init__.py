@@ -3,7 +3,9 @@
 The command line calls these functions and prints their results.
 """
 
+from collections.abc import Callable
 from html import escape
+from typing import Any
 
 from glasshouse.results.shown import Shown
 
@@ -12,7 +14,7 @@ def _draw(result: Shown) -> str:
     """The display of a result in a notebook: its page, in a frame. The pages are imported when one is shown."""
     from glasshouse.pages import attention_page, explorer_page, retrieval_page, scaling_page, study_page
 
-    renders = {
+    renders: dict[str, Callable[[Any], str]] = {
         "AttentionMap": lambda maps: attention_page.render(maps, "Attention"),
         "Exploration": explorer_page.render,
         "Retrieval": retrieval_page.render,

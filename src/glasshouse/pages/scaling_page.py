@@ -20,8 +20,8 @@ def draw(figure: ScalingFigure) -> str:
     series = list(map(_series, figure.curves))
     x_axis, y_axis = map(_axis, chart.spanned(series))
     x_label, y_label = figure.x_label, figure.y_label
-    scales, size = {"linear": y_axis}, {"width": 560, "height": 340}
-    drawn = Chart(f"{y_label} over {x_label}", x_axis, scales, series, (), x_label, y_label, grid="xy", **size)
+    title, scales = f"{y_label} over {x_label}", {"linear": y_axis}
+    drawn = Chart(title, x_axis, scales, series, (), x_label, y_label, grid="xy", width=560, height=340)
     return svg_chart.draw(drawn, alone=True)
 
 

@@ -261,7 +261,8 @@ def _frontiers(fit: ScalingFit, budget: float | None) -> list[ScalingCurve]:
             law,
             [(compute, by_law[law].value) for compute, by_law in zip(grid, sizes, strict=True)],
             [(compute, by_law[law].low, by_law[law].high) for compute, by_law in zip(grid, sizes, strict=True)],
-            *((minima, intervals) if law == ISOFLOP else ()),
+            minima if law == ISOFLOP else (),
+            intervals if law == ISOFLOP else (),
             colour=index,
         )
         for index, law in enumerate(law for law in fit.laws if law != ENVELOPE)
