@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from glasshouse.llms.contradictions import NegationTest
 from glasshouse.llms.debate_judge import JudgedPair, pairs, summarise
 from glasshouse.llms.debate_measures import measure
-from glasshouse.llms.debate_report import DebateResult, content_of, marked_pieces
+from glasshouse.llms.debate_report import DebateResult
 from glasshouse.llms.debate_rounds import DebateOptions, DebatePoint
 from glasshouse.metrics.text_overlap import repeated_words, word_places
 from glasshouse.pages import debate_page
-from glasshouse.results.language_models import PHRASE
+from glasshouse.pages.debate_page import PHRASE, marked_pieces
 from tests.llms.scripted_models import TOPIC, points_of
 from tests.pages.html_outline import Outline, assert_self_contained
 
@@ -31,7 +31,7 @@ def result_of(points: list[DebatePoint], folder: Path, **options: object) -> Deb
 def test_the_page_shows_repeated_phrases_contradictions_and_drift(tmp_path: Path) -> None:
     points = [*points_of("a", [SAFE, SAFE], [UNSAFE, "Planes are loud."]), *points_of("b", ["", "Cars."], ["No."])]
     result = result_of(points, tmp_path)
-    page = debate_page.render(content_of(result))
+    page = debate_page.render(result)
     outline = Outline(page)
     assert_self_contained(page, outline)
     assert f"<mark>{SAFE[:-1]}</mark>" in page

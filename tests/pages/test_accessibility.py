@@ -57,7 +57,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "claims": lambda: claim_pages.render(example_claims.example_cases(), GROUPS),
     "attention": lambda: attention_page.render(example_report.attention(), "a run"),
     "explorer": lambda: explorer_page.render(example_exploration.exploration()),
-    "debate": lambda: debate_page.render(test_debate_page.content("a topic")),
+    "debate": lambda: debate_page.render(test_debate_page.result("a topic")),
     "scaling": lambda: scaling_page.render(scaling_report.content(laws(0), "a study", 1e18)),
     "transfer": lambda: scaling_page.render(
         transfer_report.content(recipe_transfer.compare(laws(0), laws(1), "old", "new"))

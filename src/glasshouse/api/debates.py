@@ -11,7 +11,7 @@ from glasshouse.api.llms import open_language_model
 from glasshouse.inspection.entailment_metric import Judge
 from glasshouse.llms import answer_journal, debate_judge, debate_measures
 from glasshouse.llms.contradictions import ContradictionTest, EntailmentTest, NegationTest
-from glasshouse.llms.debate_report import DebateResult, content_of
+from glasshouse.llms.debate_report import DebateResult
 from glasshouse.llms.debate_rounds import DebateJournal, DebateOptions, default_control_topic, hold
 from glasshouse.llms.language_model import LanguageModel
 from glasshouse.pages import debate_page
@@ -84,7 +84,7 @@ def debate(
             options, tuple(said), tuple(measures), contradictions.method, summary, folder, contradictions.warning
         )
         result.write_measures()
-        atomic_files.write_text(result.page, debate_page.render(content_of(result)))
+        atomic_files.write_text(result.page, debate_page.render(result))
     return result
 
 
