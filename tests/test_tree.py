@@ -26,6 +26,8 @@ CROSS_CUTTING = {
     "cli/test_run_folders.py",
     "cli/test_study_interrupts.py",
     "data/sources/scenes/test_held_out_meanings.py",
+    "generation/test_json_schema.py",
+    "generation/test_regular_expressions.py",
     "hostile/test_bounds.py",
     "hostile/test_command_values.py",
     "hostile/test_containment.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.cli.sample import _all_pieces
-from glasshouse.specs.errors import DataError, GlasshouseError, RunError
+from glasshouse.specs.errors import DataError, GlasshouseError
 
 from .program import (
     call,
@@ -128,19 +128,6 @@ def test_forms_that_are_refused(run: Path) -> None:
 def test_a_prompt_that_is_not_text(run: Path) -> None:
     # What Python makes of a byte on the command line that is not UTF-8.
     refused(call("sample", "tiny", "--prompt", "ba\udcff"), DataError)
-
-
-def test_sample_with_a_draft(run: Path) -> None:
-    plain = worked(call("sample", run.name, "--prompt", "ba", "--temperature", "0", "--tokens", "30"))
-    drafted = worked(
-        call(
-            "sample", run.name, "--prompt", "ba", "--temperature", "0", "--tokens", "30", "--draft", run.name, "--ahead", "3"
-        )
-    )
-    assert drafted.out == plain.out
-    refused(call("sample", run.name, "--draft", run.name, "--regex", "a*"), GlasshouseError)
-    refused(call("sample", run.name, "--draft", run.name, "--repetition-penalty", "2"), GlasshouseError)
-    refused(call("sample", run.name, "--draft", "missing"), RunError)
 
 
 @pytest.mark.parametrize("option", ["--tokens", "--count"])

@@ -1,25 +1,41 @@
-"""Random texts under a constraint: tokens drawn from those that are allowed, until the text is complete."""
+"""Random texts under a constraint, and whether a constraint accepts a text."""
 
 import random
 
+from glasshouse.generation.token_constraint import TokenConstraint
+from glasshouse.specs.errors import GlasshouseError
 
-def random_text(constraint, tokenizer, generator: random.Random, free_tokens: int = 12) -> str:
-    """A complete text. After some free tokens, each next token shortens what is left."""
+
+def random_text(
+    constraint: TokenConstraint, tokenizer, generator: random.Random, free_tokens: int = 12, tokens: int = 200
+) -> str | None:
+    """A complete text: after some free tokens it ends where it can. None if it has no end after so many `tokens`."""
     state, text = constraint.start(), b""
-    for step in range(10_000):
-        allowed = constraint.allowed(state).nonzero()[:, 0].tolist()
-        assert allowed or constraint.finished(state), f"a dead end after {text!r}"
-        if constraint.finished(state) and not allowed:
-            return text.decode()
+    marks = {tokenizer.token_bytes(token): token for token in range(tokenizer.vocabulary)}
+    closing = [marks[mark] for mark in (b'"', b"}", b"]") if mark in marks]
+    for step in range(tokens):
+        allowed = state.allowed.nonzero()[:, 0].tolist()
         token = generator.choice(allowed)
         if step >= free_tokens:
             ends = [token for token in allowed if token in constraint.end_tokens]
-            left = {token: constraint._automaton.shortest(constraint.advance(state, token)) for token in allowed if not ends}
-            token = (ends or [min(left, key=left.__getitem__)])[0]
+            closers = [token for token in closing if state.allowed[token]] if generator.random() < 0.7 else []
+            token = [*ends, *closers, token][0]
+        state.advance(token)
         if token in constraint.end_tokens:
-            assert constraint.complete(state)
-            assert constraint.finished(constraint.advance(state, token))
+            assert state.finished
             return text.decode()
         text += tokenizer.token_bytes(token)
-        state = constraint.advance(state, token)
-    raise AssertionError(f"no end after {text[:200]!r}")
+    return None
+
+
+def accepts(tokenizer, text: str, **form) -> bool:
+    """Whether a constraint on byte-level tokens accepts a text. It is written byte by byte."""
+    constraint = TokenConstraint(tokenizer, **form)
+    tokens = {tokenizer.token_bytes(token): token for token in range(256 + 1) if token != tokenizer.end_of_text}
+    state = constraint.start()
+    try:
+        for byte in text.encode():
+            state.advance(tokens[bytes([byte])])
+    except GlasshouseError:
+        return False
+    return bool(state.allowed[tokenizer.end_of_text])

@@ -79,7 +79,7 @@ def sample(
 ) -> list[Completion]:
     """Continue one or more prompts, `count` times each.
 
-    `how` can also contain `tokens`, `stop`, `draft`, and `regex` or `json_schema`, which the continuation must match.
+    `how` can also contain `tokens`, `stop`, and `regex` or `json_schema`, which the continuation must match.
     """
     return run_of(run, device).sample(prompt, count, **how)
 

@@ -19,8 +19,7 @@ EXAMPLES = (
     'glasshouse sample demo-lm --prompt "My fellow" --temperature 0 · '
     "glasshouse sample demo-lm --count 3 --top-p 0.9 --seed 7 · "
     'glasshouse sample demo-lm --prompt "In the year " --regex "(19|20)[0-9]{2}" · '
-    "glasshouse sample demo-lm --json-schema speech.json --tokens 300 · "
-    "glasshouse sample large --draft small"
+    "glasshouse sample demo-lm --json-schema speech.json --tokens 300"
 )
 
 
@@ -38,10 +37,6 @@ def sample(
         Path | None,
         typer.Option(metavar="FILE", help="The continuation is JSON that is valid under the schema in this file."),
     ] = None,
-    draft: Annotated[
-        str | None, typer.Option(metavar="RUN", help="A smaller run with the same tokenizer that drafts tokens: faster.")
-    ] = None,
-    ahead: Annotated[int, typer.Option(min=1, callback=at_most(1000), help="How many tokens the draft is ahead.")] = 4,
     count: Annotated[int, typer.Option(min=1, callback=at_most(4096), help="The number of continuations.")] = 1,
     raw: Annotated[
         bool, typer.Option("--raw", help="Leave control characters as they are where the output is no terminal.")
@@ -62,8 +57,6 @@ def sample(
         stop=stop or (),
         regex=regex,
         json_schema=json_schema,
-        draft=None if draft is None else glasshouse.open_run(draft, device, dtype),
-        ahead=ahead,
         **given(sampling),
     )
     if count > 1:

@@ -22,7 +22,7 @@ from glasshouse.generation.incremental_decoder import IncrementalDecoder, Prefix
 from glasshouse.generation.recorded_steps import Launch
 from glasshouse.generation.sampling import SamplingRows, draw, within_vocabulary
 from glasshouse.generation.sampling_options import Sampling
-from glasshouse.generation.token_constraint import TokenConstraint
+from glasshouse.generation.token_constraint import ConstrainedText, TokenConstraint
 from glasshouse.specs.errors import GlasshouseError
 
 # The logits of a prompt are formed for so many tokens at a time: those of a long one with a large vocabulary need gigabytes.
@@ -51,7 +51,7 @@ class Row:
     number: together with the seed it determines the random numbers, so that rows with the same prompt differ.
     alternatives: how many of the most likely tokens are reported at each step.
     bias: what is added to the logits of some tokens.
-    constraint: the form that the generated text must have.
+    constraint: the form that the generated text must have, and how far it has come.
     """
 
     tokens: list[int]
@@ -59,16 +59,19 @@ class Row:
     number: int = 0
     alternatives: int = 0
     bias: Mapping[int, float] = field(default_factory=dict)
-    constraint: TokenConstraint | None = None
+    constraint: ConstrainedText | None = None
     prompt_length: int = 0
     step: int = 0
-    state: int = 0  # of the constraint
-    finished: bool = False  # the text has the form of the constraint and nothing can follow: the row must be removed
-    failed: GlasshouseError | None = None  # the constraint has become too complex: the row must be removed
+    failed: GlasshouseError | None = None  # why the text cannot go on: the row must be removed
 
     @property
     def generated(self) -> list[int]:
         return self.tokens[self.prompt_length :]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the text has the form of the constraint and nothing can follow: the row must be removed."""
+        return self.constraint is not None and self.constraint.finished
 
 
 class GenerationEngine:
@@ -111,15 +114,14 @@ class GenerationEngine:
 
         With a model that has sources, prompt i belongs to source i, and no rows can be added later.
         """
-        state = constraint.start() if constraint is not None else 0
-        finished = constraint is not None and constraint.finished(state)
         self._decoder.add_all([list(prompt) for prompt in prompts])
         added = [
-            Row(tokens, sampling, number, alternatives, bias or {}, constraint, len(tokens))
+            Row(tokens, sampling, number, alternatives, bias or {}, prompt_length=len(tokens))
             for tokens, number in zip(self._decoder.tokens[len(self.rows) :], numbers or range(len(prompts)), strict=True)
         ]
-        for row in added:
-            row.state, row.finished = state, finished
+        if constraint is not None:
+            for row in added:
+                row.constraint = constraint.start()
         self.rows += added
         self._loaded = False
         return added
@@ -189,8 +191,7 @@ class GenerationEngine:
             row.step += 1
             if row.constraint is not None and row.failed is None:
                 try:
-                    row.state = row.constraint.advance(row.state, choice.token)
-                    row.finished = row.constraint.finished(row.state)
+                    row.constraint.advance(choice.token)
                 except GlasshouseError as error:
                     row.failed = error
         return list(zip(rows, choices, strict=True))
@@ -268,14 +269,9 @@ def _constrained(logits_BV: Tensor, rows: list[Row]) -> Tensor:
         return logits_BV
     allowed = torch.ones(logits_BV.shape, dtype=torch.bool)
     for index, row in enumerate(rows):
-        if row.constraint is None or row.finished:
-            continue
-        try:
+        if row.constraint is not None:
             allowed[index] = False
-            allowed[index, : row.constraint.vocabulary] = row.constraint.allowed(row.state)
-        except GlasshouseError as error:
-            row.failed = error
-            allowed[index] = True
+            allowed[index, : len(row.constraint.allowed)] = row.constraint.allowed
     return logits_BV.masked_fill(~allowed.to(logits_BV.device), float("-inf"))
 
 

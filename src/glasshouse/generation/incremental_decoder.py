@@ -7,7 +7,6 @@ without a cache, so the logits are too.
 Axes: B rows, V vocabulary.
 """
 
-import itertools
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -175,11 +174,6 @@ class IncrementalDecoder:
             self.starts[row] = len(self.tokens[row]) - max(self.context // 2, 1)
             self.read_tokens[row] = 0
 
-    def truncate(self, row: int, length: int) -> None:
-        """Take back the tokens of a row from `length` on. They must be in its window."""
-        del self.tokens[row][length:]
-        self.read_tokens[row] = min(self.read_tokens[row], len(self.window(row)))
-
     def window(self, row: int) -> list[int]:
         """The tokens of a row that the model sees."""
         return self.tokens[row][self.starts[row] :]
@@ -224,26 +218,6 @@ class IncrementalDecoder:
             rows, logits = rows + more_rows, torch.cat([logits, more_logits])
         order = sorted(range(len(rows)), key=rows.__getitem__)
         return logits if order == list(range(len(rows))) else logits[order]
-
-    @torch.inference_mode()
-    def last_logits(self, count: int) -> Tensor:
-        """Logits (B, count, V) after each of the last tokens of each row, all read in one pass."""
-        assert self.cache is not None
-        earlier = [len(self.window(row)) - read - count for row, read in enumerate(self.read_tokens)]
-        for tokens_before, group in itertools.groupby(range(len(earlier)), key=earlier.__getitem__):
-            rows = list(group)
-            if tokens_before > 0:  # the beginning of a prompt
-                self._read_chunk(range(rows[0], rows[-1] + 1), tokens_before * len(rows))
-            for row in rows:
-                self.read_tokens[row] = len(self.window(row)) - count
-        starts = torch.tensor(self.read_tokens, device=self.device)
-        tokens = torch.tensor([self.window(row)[-count:] for row in range(len(self.tokens))], device=self.device)
-        positions = starts[:, None] + torch.arange(count, device=self.device)
-        end = max(self.read_tokens) + count
-        self._reserve(len(self.tokens), end)
-        features = self.model.features(tokens, positions, self.cache.view(slice(0, len(self.tokens)), end))
-        self.read_tokens = [read + count for read in self.read_tokens]
-        return self.model.project(features)
 
     @torch.inference_mode()
     def read(self, budget: int | None = None) -> tuple[list[int], Tensor]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
 from glasshouse.generation.sampling_options import Sampling
-from glasshouse.generation.speculative_engine import SpeculativeEngine
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.tokenizers import Tokenizer
 
@@ -27,15 +26,6 @@ class Completion:
 
     def __str__(self) -> str:
         return self.prompt + self.text
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A smaller model with the same tokenizer, which drafts `ahead` tokens at a time."""
-
-    model: Any
-    context: int
-    ahead: int = 4
 
 
 @dataclass(frozen=True)
@@ -67,28 +57,20 @@ def stream(
     alternatives: int = 0,
     end_tokens: Collection[int] = (),
     constraint: TokenConstraint | None = None,
-    draft: Draft | None = None,
 ) -> Iterator[TextPiece]:
     """Extend the completions in place. Yield each new piece of text as soon as it cannot change any more.
 
     A text ends at a token of `end_tokens`, by default the end-of-text token. Ids beyond the tokenizer's vocabulary are
     never sampled. With a `constraint`, which must have the same end tokens, the continuation has its form, unless the number
-    of tokens or a stop string ends it earlier. A `draft` makes it faster, and cannot be combined with a constraint.
+    of tokens or a stop string ends it earlier.
     """
     prompts = [completion.prompt_tokens for completion in completions]
-    engine: GenerationEngine | SpeculativeEngine
-    if draft is not None:
-        engine = SpeculativeEngine(model, draft.model, context, draft.context, tokenizer.vocabulary, draft.ahead)
-        rows = engine.add_all(prompts, sampling, alternatives)
-    else:
-        engine = GenerationEngine(model, context, tokenizer.vocabulary, cached)
-        rows = engine.add_all(prompts, sampling, alternatives=alternatives, constraint=constraint)
-    left: set[int] = set()  # the numbers of the rows whose text has ended
+    engine = GenerationEngine(model, context, tokenizer.vocabulary, cached)
+    rows = engine.add_all(prompts, sampling, alternatives=alternatives, constraint=constraint)
 
     def end(row: Row, finish: str) -> None:
         completions[row.number].finish = finish
         engine.remove(row)
-        left.add(row.number)
 
     for generating in rows:
         if generating.finished:  # the constraint allows the empty text only
@@ -99,8 +81,6 @@ def stream(
     while engine.rows:
         for generating, sampled in engine.step():
             row = generating.number
-            if row in left:  # a step of speculative decoding has several tokens of a row
-                continue
             if generating.failed is not None:
                 raise generating.failed
             completion = completions[row]

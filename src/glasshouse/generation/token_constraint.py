@@ -1,228 +1,216 @@
-"""Which tokens may come next, so that the text has the form of a grammar. Knows nothing of models.
+"""Which tokens may come next, so that a text has the form of a regular expression or of a JSON schema.
 
-A token is allowed if the text after it can still be completed with tokens of this vocabulary. So a text never reaches a
-dead end, whatever is sampled. Tokens may split characters: the automaton reads bytes. It walks a trie of the bytes of all
-tokens, level by level.
+The package llguidance knows which tokens keep a text in its form. Tokens may split characters. A text can still reach a
+point where no token of the vocabulary continues it, say where a model without digits needs one: it fails with an error.
 
-Axes: N nodes of the trie of tokens, V vocabulary.
+Axes: V vocabulary.
 """
 
-import heapq
-import weakref
-from collections import OrderedDict
-from collections.abc import Collection
+import functools
+import itertools
+import json
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from functools import cached_property
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final, cast
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from glasshouse.generation.byte_automaton import DEAD, ByteAutomaton
-from glasshouse.generation.grammar import ALL_CHARACTERS, CodePoints, Grammar, characters
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, MissingExtra
 from glasshouse.tokenizers import Tokenizer
 
-ENDED: Final = -1
-"""The state after an end token."""
+MAX_LENGTH: Final = 20_000
+"""The characters of a pattern."""
 
-CACHE_BYTES: Final = 64 << 20
-"""The memory for masks. The masks that were not used for the longest time are dropped."""
+MAX_SCHEMAS: Final = 1_000
+"""The schemas within a schema, such as one for each property."""
 
-SEARCHED_STATES: Final = 500
-"""For a vocabulary of whole words: how many states are tried to prove that a text can be completed."""
+SMALL_VOCABULARY: Final = 500
+"""For a pattern, a vocabulary of so many tokens is a part of the form, so that no text of it reaches a dead end."""
 
-# Bytes that occur in UTF-8.
-_UTF8_BYTES: Final = frozenset({*range(0xC0), *range(0xC2, 0xF5)})
+# The supported keywords, by what their value holds: no schema, a schema, a list of schemas, or schemas by name.
+_PLAIN: Final = frozenset(
+    ("type", "enum", "const", "$ref", "required", "minProperties", "maxProperties", "minItems", "maxItems", "minLength")
+    + ("maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "title")
+    + ("description", "$schema", "$id", "$comment", "default", "examples", "deprecated", "readOnly", "writeOnly")
+)
+_ONE: Final = frozenset(("items", "additionalProperties"))
+_SEVERAL: Final = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
+_NAMED: Final = frozenset(("properties", "patternProperties", "$defs", "definitions"))
+_COMBINING: Final = frozenset(("$ref", "anyOf", "oneOf", "allOf", "patternProperties"))
 
-_TRIES: "weakref.WeakKeyDictionary[Tokenizer, TokenTrie]" = weakref.WeakKeyDictionary()
-
-
-class TokenTrie:
-    """Nodes are numbered level by level. Node 0 is the root. `levels` are the ranges of the others.
-
-    Special tokens, the unknown token and tokens without bytes are not in the trie, because they write no ordinary text.
-    """
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        excluded, self.texts = {*tokenizer.specials.values(), tokenizer.unknown}, dict[int, bytes]()
-        for token in range(tokenizer.vocabulary):
-            # An id that is not in use has no bytes.
-            with suppress(GlasshouseError):
-                if token not in excluded and (token_text := tokenizer.token_bytes(token)):
-                    self.texts[token] = token_text
-        self.tokens = np.array(list(self.texts), np.int64)
-        text = np.frombuffer(b"".join(self.texts.values()), np.uint8).astype(np.int64)
-        lengths = np.array([len(token) for token in self.texts.values()], np.int64)
-        starts = np.cumsum(lengths) - lengths
-        nodes = np.zeros(len(lengths), np.int64)  # the node that each token has reached
-        bytes_N, parents_N = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
-        count, depth = 1, 0
-        while (longer := np.flatnonzero(lengths > depth)).size:
-            edges, inverse = np.unique(nodes[longer] * 256 + text[starts[longer] + depth], return_inverse=True)
-            nodes[longer] = count + inverse
-            bytes_N.append(edges % 256)
-            parents_N.append(edges // 256)
-            count, depth = count + len(edges), depth + 1
-        self.node_of_token = nodes
-        self.bytes_N, self.parents_N = np.concatenate(bytes_N), np.concatenate(parents_N)
-        ends = np.cumsum([len(level) for level in bytes_N]).tolist()
-        self.levels = list(zip(ends, ends[1:], strict=False))
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer) -> "TokenTrie":
-        """The trie of a tokenizer. It is built once and then shared."""
-        if tokenizer not in _TRIES:
-            _TRIES[tokenizer] = cls(tokenizer)
-        return _TRIES[tokenizer]
-
-    @cached_property
-    def alphabet(self) -> CodePoints | None:
-        """The characters that these tokens can write in any order. None if some occur in longer tokens only."""
-        texts = set(self.texts.values())
-        if all(bytes([byte]) in texts for byte in _UTF8_BYTES):
-            return ALL_CHARACTERS
-        try:
-            decoded = [text.decode() for text in texts]
-        except UnicodeDecodeError:
-            return None
-        single = {text for text in decoded if len(text) == 1}
-        if single != set("".join(decoded)):
-            return None
-        return characters((ord(character), ord(character)) for character in single).ranges
-
-    def walk(self, automaton: ByteAutomaton, classes_N: np.ndarray, state: int) -> np.ndarray:
-        """The state of the automaton after each token of `tokens`. `classes_N` are the classes of `bytes_N`."""
-        states_N = np.full(len(self.bytes_N), DEAD, np.intp)
-        states_N[0] = state
-        for begin, end in self.levels:
-            before = states_N.take(self.parents_N[begin:end])
-            automaton.build_all(before)
-            after = automaton.table.ravel().take(before * automaton.table.shape[1] + classes_N[begin:end])
-            if not after.any():
-                break
-            states_N[begin:end] = after
-        return states_N.take(self.node_of_token)
+# Compact JSON. No other escapes: with \u, an additional property could have the name of one whose schema it breaks.
+_JSON_TEXT: Final = {
+    "whitespace_flexible": False,
+    "item_separator": ", ?",
+    "key_separator": ": ?",
+    "json_allowed_escapes": 'nrbtf\\"',
+    "coerce_one_of": True,
+}
 
 
 class TokenConstraint:
-    """The tokens that keep a text in the form of a grammar. A row of a batch has a state, which is a number.
+    """A form of text, written with the tokens of a vocabulary. The rows of a batch may share it.
 
     `end_tokens` end a text; by default the tokenizer's end-of-text token. They are allowed where the text is complete.
     """
 
-    def __init__(self, grammar: Grammar, tokenizer: Tokenizer, end_tokens: Collection[int] = ()) -> None:
-        self.vocabulary = tokenizer.vocabulary
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        regex: str | None = None,
+        json_schema: Mapping[str, Any] | bool | None = None,
+        end_tokens: Collection[int] = (),
+    ) -> None:
+        try:
+            import llguidance
+        except ModuleNotFoundError:
+            raise MissingExtra("llguidance", "a text of a given form", "'glasshouse[serve]'") from None
         default = () if tokenizer.end_of_text is None else (tokenizer.end_of_text,)
         self.end_tokens = frozenset(end_tokens or default)
-        self._trie = TokenTrie.of(tokenizer)
-        alphabet = self._trie.alphabet
-        # With a token for every byte or every character, the restricted grammar has no dead end. Otherwise look for them.
-        # An end token that also writes text, as some imported models have it, only ends here.
-        self._ends = np.isin(self._trie.tokens, list(self.end_tokens))
-        self._must_search = alphabet is None or bool(self._ends.any())
-        writable = grammar if alphabet is None or alphabet == ALL_CHARACTERS else grammar.restricted(alphabet)
-        self._automaton = ByteAutomaton(writable)
-        self._classes_N = self._automaton.classes[self._trie.bytes_N]
-        self._completable: dict[int, bool] = {}
-        # State -> the tokens that are allowed, and whether any of them writes text.
-        self._masks: OrderedDict[int, tuple[Tensor, bool]] = OrderedDict()
-        start = self._automaton.start
-        if start == DEAD or (self._must_search and not self._can_complete(start)):
-            raise _no_text(grammar, self._trie)
+        self.vocabulary = tokenizer.vocabulary
+        trie, texts = _token_trie(tokenizer, self.end_tokens)
+        grammar = _json_grammar(json_schema) if regex is None else _regex_grammar(regex, texts)
+        limits = llguidance.LLParserLimits(max_lexer_states=50_000, max_grammar_size=50_000, verbose_errors=False)
+        self._start = llguidance.LLMatcher(trie, '%llguidance {"no_forcing": true}\n' + grammar, log_level=0, limits=limits)
+        if self._start.is_error():
+            first, *others = self._start.get_error().splitlines()
+            problem = [line.removeprefix("error: ") for line in others if line.startswith("error: ")] or [
+                first.partition("JSON schema: ")[2] or first
+            ]
+            raise GlasshouseError(f"the {'schema' if regex is None else 'pattern'} cannot be used: {problem[0]}; correct it")
+        self.start()
 
-    def start(self) -> int:
-        return self._automaton.start
+    def start(self) -> "ConstrainedText":
+        """The state of a text that has not begun."""
+        return ConstrainedText(self, self._start.deep_copy())
 
-    def allowed(self, state: int) -> Tensor:
-        """Which tokens (V) may come next, as booleans on the CPU. The end tokens are allowed where the text is complete.
 
-        The tensor is shared: do not change it.
-        """
-        return self._allowed(state)[0]
+class ConstrainedText:
+    """A text that grows token by token. `allowed` (V) says which tokens may come next, as booleans on the CPU.
 
-    def advance(self, state: int, token: int) -> int:
-        if token in self.end_tokens and (state == ENDED or self._automaton.accepts(state)):
-            return ENDED
-        text = self._trie.texts.get(token) if token not in self.end_tokens else None
-        after = self._automaton.walk(state, text) if text and state != ENDED else DEAD
-        if after == DEAD:
+    `finished` says whether the text is complete and nothing but an end token can follow.
+    """
+
+    def __init__(self, constraint: TokenConstraint, matcher: Any) -> None:
+        self._constraint, self._matcher = constraint, matcher
+        self.finished = False
+        self._find_allowed()
+
+    def advance(self, token: int) -> None:
+        if not (token < len(self.allowed) and self.allowed[token]):
             raise GlasshouseError(f"the token {token} cannot follow here; choose one of those that `allowed` marks")
-        return after
+        if token in self._constraint.end_tokens:
+            self.finished = True
+            return
+        self._matcher.consume_token(token)
+        self._find_allowed()
 
-    def complete(self, state: int) -> bool:
-        """Whether the text so far has the whole form. More may be able to follow."""
-        return state == ENDED or self._automaton.accepts(state)
-
-    def finished(self, state: int) -> bool:
-        """Whether the text is complete and nothing but an end token can follow."""
-        return state == ENDED or (self._automaton.accepts(state) and not self._allowed(state)[1])
-
-    def _allowed(self, state: int) -> tuple[Tensor, bool]:
-        if (known := self._masks.get(state)) is not None:
-            self._masks.move_to_end(state)
-            return known
-        mask_V = np.zeros(self.vocabulary, bool)
-        if state != ENDED:
-            mask_V[self._trie.tokens] = self._reachable(state)
-        self._masks[state] = torch.from_numpy(mask_V), bool(mask_V.any())
-        if self.complete(state):
-            mask_V[[token for token in self.end_tokens if token < self.vocabulary]] = True
-        while len(self._masks) * self.vocabulary > CACHE_BYTES and len(self._masks) > 1:
-            self._masks.popitem(last=False)
-        return self._masks[state]
-
-    def _reachable(self, state: int) -> np.ndarray:
-        """For each token of the trie, whether the text after it can be completed."""
-        states = self._after_tokens(state)
-        if not self._must_search:
-            return states != DEAD
-        good = [after for after in np.unique(states).tolist() if after != DEAD and self._can_complete(after)]
-        return np.isin(states, good)
-
-    def _after_tokens(self, state: int) -> np.ndarray:
-        """The state after each token of the trie."""
-        states = self._trie.walk(self._automaton, self._classes_N, state)
-        states[self._ends] = DEAD
-        return states
-
-    def _can_complete(self, start: int) -> bool:
-        """Whether some tokens complete the text, by a search that tries the shortest continuation first.
-
-        If the search ends without an answer, the state counts as one that cannot be completed: this is safe.
-        """
-        if start in self._completable:
-            return self._completable[start]
-        before: dict[int, int] = {start: DEAD}
-        waiting, tried = [(self._automaton.shortest(start), start)], 0
-        while waiting and tried < SEARCHED_STATES:
-            _, state = heapq.heappop(waiting)
-            if self._completable.get(state) or self._automaton.accepts(state):
-                while state != DEAD:  # every state on the way can be completed
-                    self._completable[state] = True
-                    state = before[state]
-                return True
-            tried += 1
-            for after in np.unique(self._after_tokens(state)).tolist():
-                if after != DEAD and after not in before and self._completable.get(after, True):
-                    before[after] = state
-                    heapq.heappush(waiting, (self._automaton.shortest(after), after))
-        self._completable.update(dict.fromkeys(before, False) if not waiting else {start: False})
-        return False
+    def _find_allowed(self) -> None:
+        mask = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
+        self.allowed = torch.from_numpy(np.unpackbits(mask, bitorder="little", count=self._constraint.vocabulary).view(bool))
+        if not self._matcher.is_error():
+            ends = [token for token in self._constraint.end_tokens if token < len(self.allowed)]
+            self.finished = self._matcher.is_accepting() and not (self.allowed.sum() - self.allowed[ends].sum())
+        elif "NoExtension" in (reason := self._matcher.get_error().splitlines()[0]):
+            raise GlasshouseError(
+                "no token of this model's vocabulary can continue a text of this form; change the pattern or the schema, or "
+                "use a model with a byte-level tokenizer (data.tokenizer=byte-pair)"
+            )
+        else:
+            raise GlasshouseError(
+                f"the pattern or schema is too complex ({reason}); use smaller counts, or fewer repetitions that can match "
+                "the same text"
+            )
 
 
-def _no_text(grammar: Grammar, trie: TokenTrie) -> GlasshouseError:
-    """The error for a form that no tokens of the vocabulary can write."""
-    if ByteAutomaton(grammar).start == DEAD:
-        return GlasshouseError(
-            "no finite text has the form that is asked for; change the pattern, or make a recursive property of the schema "
-            "optional, or widen its bounds"
-        )
-    known = set(b"".join(trie.texts.values()).decode("utf-8", "ignore"))
-    missing = [repr(character) for character in grammar.required_characters() if character not in known]
-    lacking = f"; it lacks {', '.join(missing[:10])}" if missing else ""
-    return GlasshouseError(
-        f"the vocabulary of this model cannot write a text of this form{lacking}; change the pattern or the schema, or use "
-        "a model with a byte-level tokenizer (data.tokenizer=byte-pair)"
+@functools.lru_cache(maxsize=4)
+def _token_trie(tokenizer: Tokenizer, end_tokens: frozenset[int]) -> tuple[Any, list[bytes]]:
+    """The vocabulary as llguidance reads it, and the bytes of the tokens that write ordinary text.
+
+    An end token that also writes text, as some imported models have it, only ends here.
+    """
+    import llguidance
+
+    excluded, texts = {*tokenizer.specials.values(), tokenizer.unknown, *end_tokens}, dict[int, bytes]()
+    for token in range(tokenizer.vocabulary):
+        # An id that is not in use has no bytes.
+        with suppress(GlasshouseError):
+            if token not in excluded:
+                texts[token] = tokenizer.token_bytes(token)
+    # Special tokens are marked by 0xFF, which no text has. The last one ends the texts of a model that has no end token.
+    count = tokenizer.vocabulary + 1
+    special = [token for token in range(count) if not texts.get(token)]
+    ends = [token for token in end_tokens if token < count] or [tokenizer.vocabulary]
+    vocabulary = SimpleNamespace(
+        is_tokenizer_wrapper=True,
+        tokens=[texts.get(token) or b"\xff<%d>" % token for token in range(count)],
+        special_token_ids=special,
+        eos_token_id=ends[0],
+        bos_token_id=None,
     )
+    return llguidance.LLTokenizer(cast("Any", vocabulary), eos_token=ends), [*filter(None, texts.values())]
+
+
+def _regex_grammar(pattern: str, texts: list[bytes]) -> str:
+    import llguidance
+
+    if len(pattern) > MAX_LENGTH:
+        raise GlasshouseError(f"the pattern has {len(pattern):,} characters; use at most {MAX_LENGTH:,}")
+    if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+        raise GlasshouseError("the pattern ends with a backslash, which escapes nothing; write a character after it")
+    _check_characters(pattern)
+    form = f"start: FORM\nFORM: /{llguidance.regex_to_lark(pattern, 'dws')}/"
+    if len(texts) <= SMALL_VOCABULARY:
+        with suppress(UnicodeDecodeError):
+            form += f" & ({' | '.join(json.dumps(text.decode(), ensure_ascii=False) for text in texts)})*"
+    return form
+
+
+def _json_grammar(schema: Any) -> str:
+    try:
+        closed = _closed(schema, "#", itertools.count())
+        mapping = closed if isinstance(closed, dict) else {"allOf": [closed]}
+        text = json.dumps({**mapping, "x-guidance": _JSON_TEXT}, ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise GlasshouseError("the schema is nested too deeply; use $ref for its inner parts") from None
+    except (TypeError, ValueError) as error:
+        raise GlasshouseError(f"the schema has a value that JSON does not have: {error}; correct it") from None
+    _check_characters(text)
+    return f"start: %json {text}"
+
+
+def _check_characters(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise GlasshouseError("the pattern or schema has a lone surrogate, which is not a character; remove it") from None
+
+
+def _closed(schema: Any, where: str, numbers: "itertools.count[int]", combined: bool = False) -> Any:
+    """The schema. One with `properties` is of an object without other members, unless it says so or combines schemas.
+
+    Keywords that are not supported are refused wherever they are: llguidance ignores those that it does not know.
+    """
+    if next(numbers) > MAX_SCHEMAS:
+        raise GlasshouseError(f"the schema has over {MAX_SCHEMAS:,} schemas within it; use a smaller one")
+    if not isinstance(schema, Mapping):
+        return schema
+    closed: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        inside = f"{where}/{keyword}"
+        if keyword in _ONE:
+            value = _closed(value, inside, numbers)
+        elif keyword in _SEVERAL and isinstance(value, list):
+            value = [_closed(one, f"{inside}/{index}", numbers, keyword == "allOf") for index, one in enumerate(value)]
+        elif keyword in _NAMED and isinstance(value, Mapping):
+            value = {name: _closed(one, f"{inside}/{name}", numbers) for name, one in value.items()}
+        elif keyword not in _PLAIN | _SEVERAL | _NAMED:
+            raise GlasshouseError(
+                f"the schema at {where}: the keyword {keyword!r} is not supported; leave it out, or express it another way"
+            )
+        closed[keyword] = value
+    if "properties" in schema and not combined and _COMBINING.isdisjoint(schema):
+        closed = {"type": "object", "additionalProperties": False, **closed}
+    return closed

@@ -20,8 +20,7 @@ from glasshouse.baselines import baseline_results
 from glasshouse.baselines.baseline_results import BaselineResults
 from glasshouse.data import document_columns, prepared_data, shards
 from glasshouse.data.documents import Source
-from glasshouse.generation import json_schema as json_schemas
-from glasshouse.generation import regular_language, text_stream
+from glasshouse.generation import text_stream
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import Completion, TextPiece
 from glasshouse.generation.token_constraint import TokenConstraint
@@ -193,15 +192,12 @@ class Run:
         alternatives: int = 0,
         regex: str | None = None,
         json_schema: Mapping[str, Any] | bool | str | PathLike[str] | None = None,
-        draft: "Run | None" = None,
-        ahead: int = 4,
         **sampling: Any,
     ) -> Iterator[TextPiece]:
         """Extend the completions in place and yield each new piece of text. `sampling`: temperature, top_k, seed, ...
 
         The whole continuation matches `regex`, or is valid under `json_schema` (a schema, or the path of its file), unless
-        it is cut off: then its `finish` is "length" or "stop". A smaller run with the same tokenizer as `draft` makes it
-        faster and leaves its distribution as it is; it drafts `ahead` tokens at a time.
+        it is cut off: then its `finish` is "length" or "stop".
         """
         if tokens < 1:
             raise GlasshouseError("is below the minimum; choose 1 or more", "tokens", tokens)
@@ -216,9 +212,6 @@ class Run:
                 "use a decoder, a recurrent model or a causal encoder with the head next-token"
             )
         options = Sampling(**sampling)
-        constraint = self.constraint(regex, json_schema)
-        if draft is not None:
-            self._check_draft(draft, constraint is not None or not cached)
         return text_stream.stream(
             self.model,
             self.tokenizer,
@@ -230,19 +223,8 @@ class Run:
             cached and self.model.keeps_cache,
             alternatives,
             self.end_tokens,
-            constraint,
-            None if draft is None else text_stream.Draft(draft.model, draft.spec.data.context, ahead),
+            self.constraint(regex, json_schema),
         )
-
-    def _check_draft(self, draft: "Run", restricted: bool) -> None:
-        """Refuse a draft that cannot serve this run."""
-        if restricted:
-            raise GlasshouseError("a draft needs a cache and no form of the text; leave out one of these")
-        for run in (self, draft):
-            if not (run.continues_text and run.model.keeps_cache):
-                raise GlasshouseError(f"{run.name} cannot take part in speculative decoding; use decoders that keep a cache")
-        if draft.tokenizer.digest() != self.tokenizer.digest():
-            raise GlasshouseError(f"{draft.name} has another tokenizer than {self.name}; choose a draft with the same one")
 
     def constraint(
         self, regex: str | None = None, json_schema: Mapping[str, Any] | bool | str | PathLike[str] | None = None
@@ -250,14 +232,10 @@ class Run:
         """What keeps a continuation in the form of a regular expression or of a JSON schema. None without either."""
         if regex is not None and json_schema is not None:
             raise GlasshouseError("regex and json_schema cannot both be given; leave one out")
-        if regex is not None:
-            grammar = regular_language.parse(regex)
-        elif json_schema is not None:
-            schema = _read_schema(json_schema) if isinstance(json_schema, str | PathLike) else json_schema
-            grammar = json_schemas.parse(schema)
-        else:
+        if regex is None and json_schema is None:
             return None
-        return TokenConstraint(grammar, self.tokenizer, self.end_tokens)
+        schema = _read_schema(json_schema) if isinstance(json_schema, str | PathLike) else json_schema
+        return TokenConstraint(self.tokenizer, regex, schema, self.end_tokens)
 
     def evaluate(
         self, data: str | PathLike[str] | None = None, progress: Callable[[float], None] = lambda share: None

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from glasshouse.specs.errors import MissingExtra
 
-PACKAGES = ("fastapi", "uvicorn", "prometheus_client")
+PACKAGES = ("fastapi", "uvicorn", "prometheus_client", "llguidance")
 
 
 def check_installed(purpose: str) -> None:
