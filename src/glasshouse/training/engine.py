@@ -118,8 +118,7 @@ class Engine(TrainableModel):
         # The first step that was not finite, or -1. A check of every step would wait for an accelerator. So the fused
         # optimiser skips every update after such a step, and the loop reads this tensor only now and then.
         self.first_nonfinite = torch.full((), -1.0, device=device)
-        self.optimiser_skips = device.type == "cuda"
-        if self.optimiser_skips:
+        if device.type == "cuda":
             self.optimiser.found_inf = torch.zeros((), device=device)
         self.graphed_step = cuda_graphs.GraphedStep(self._update, device, spec.training)
         self.graphed_forward = cuda_graphs.GraphedForward(self.model, device, spec.training)
@@ -160,10 +159,10 @@ class Engine(TrainableModel):
         loss = self.parallelism.total(self._gradients(batch, count, self.synchronised_loss, self.parallelism))
         norm = self._clip()
         record_first_nonfinite(self.first_nonfinite, step, loss, norm)
-        if self.optimiser_skips:
-            torch.ge(self.first_nonfinite, 0, out=self.optimiser.found_inf)
-        # On CUDA, the optimiser skips updates by `found_inf`, because the comparison would wait for the device.
-        if self.optimiser_skips or self.first_nonfinite < 0:
+        # On CUDA, the optimiser skips updates by `found_inf`, because a comparison here would wait for the device.
+        if (skipped := self.optimiser.found_inf) is not None:
+            torch.ge(self.first_nonfinite, 0, out=skipped)
+        if skipped is not None or self.first_nonfinite < 0:
             self.optimiser.step()
             if self.average is not None:
                 update_average(self.average, self.model.state_dict(), ema_rate)
