@@ -47,7 +47,6 @@ def tag_of_word(training: Examples) -> Learn:
 
 
 def score_tags(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
-    """The share of right tags, and each text's part in it."""
     right, words = np.zeros(len(truth)), np.zeros(len(truth))
     for place, (true, predicted) in enumerate(zip(truth, predictions, strict=True)):
         pairs = list(zip(true.split(" "), predicted.split(" "), strict=True))

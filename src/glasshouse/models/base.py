@@ -82,12 +82,10 @@ class TextModel(Model):
         return self.output(self.features(tokens_BT, lengths=lengths), tokens_BT, lengths)
 
     def output(self, features_BTD: Tensor, tokens_BT: Tensor, lengths: Tensor | None) -> Tensor:
-        """The output of the head for the features of these tokens."""
         output = self.head(features_BTD, self.embedding.weight, lengths)
         return self.logits(self.head.add_token_evidence(output, tokens_BT, lengths))
 
     def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The output of the head for features alone."""
         return self.logits(self.head(features_BTD, self.embedding.weight, lengths))
 
     def empty_cache(self, batch: int, slots: int) -> Cache:

@@ -92,7 +92,6 @@ class DualEncoder(Model):
         return cast(Patches, self.image.embedding)
 
     def forward(self, tokens_NT: Tensor, pictures_MCSS: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Scores (N, M) of each text with each picture."""
         texts, pictures = self.encode_text(tokens_NT, lengths), self.encode_pictures(pictures_MCSS)
         return self.logits(self.head(texts, pictures))
 

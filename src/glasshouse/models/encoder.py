@@ -92,7 +92,6 @@ class Packing:
         return (self.places_N % self.longest)[None]
 
     def packed(self, tokens_BT: Tensor) -> Tensor:
-        """The real tokens (1, N)."""
         return tokens_BT.flatten()[self.places_N][None]
 
     def padded(self, features_1ND: Tensor) -> Tensor:

@@ -55,7 +55,6 @@ class ConditionedDecoder:
         return self.model.decoder.hidden_states(self.model.embedding(target_BT), Causal(), positions, cache, memory)
 
     def project(self, features_BTD: Tensor) -> Tensor:
-        """Logits for these hidden states."""
         return self.model.logits(self.model.head(features_BTD, self.model.embedding.weight))
 
     def empty_cache(self, batch: int, slots: int) -> Cache:

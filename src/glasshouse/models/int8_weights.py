@@ -107,7 +107,6 @@ def can_have_int8_weights(model: nn.Module) -> bool:
 
 
 def with_int8_weights(model: nn.Module) -> Decoder:
-    """The decoder, after its matrices have been replaced."""
     assert isinstance(model, Decoder)
     for parent in list(model.blocks.modules()):
         for name, child in list(parent.named_children()):

@@ -56,11 +56,9 @@ class PartFactory:
         return cls(spec, sizes, classes)
 
     def with_causal(self, causal: bool) -> "PartFactory":
-        """The same factory for a causal stack, or for one that is not causal."""
         return replace(self, sizes=replace(self.sizes, causal=causal))
 
     def build(self, family: str, **parts: Any) -> Any:
-        """Build the part of a family, with its settings and the parts that it receives."""
         cls = self.classes[family]
         return self.sizes.build(cls, settings_of(cls, self.spec.own), **parts)
 

@@ -33,7 +33,6 @@ class PictureWriter(WritingModel):
     def picture_embedding(self) -> Patches: ...
 
     def forward(self, pictures_BCSS: Tensor, target_BT: Tensor) -> Tensor:
-        """Logits (B, T, V) for the token after each target token."""
         return self.condition_on(pictures_BCSS)(target_BT)
 
     def random_inputs(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:

@@ -81,11 +81,9 @@ class TransformerStack(nn.Module):
 
     @property
     def attentions(self) -> list[Attention]:
-        """The attention of each block."""
         return [block.attention for block in self._blocks]
 
     def block_flops(self, tokens: int, causal: bool, source: int = 0) -> int:
-        """FLOPs of the blocks' matrix products in the forward pass of one sequence."""
         return sum(block.flops(tokens, tokens, causal, source) for block in self._blocks)
 
     def empty_layer_caches(self, batch: int, slots: int, like: Tensor, memory: Memory | None = None) -> list[LayerCache]:

@@ -82,7 +82,6 @@ class Block(nn.Module):
         return self.output(self.feed_forward_connection(x, self.feed_forward))
 
     def flops(self, queries: int, keys: int, causal: bool, source: int = 0) -> int:
-        """FLOPs of the matrix products in the forward pass of one sequence and its source."""
         crossed = 0 if self.cross_attention is None else self.cross_attention.flops(queries, source)
         return self.attention.flops(queries, keys, causal) + crossed + self.feed_forward.flops(queries)
 

@@ -86,7 +86,6 @@ def loss_sum(model: Any, tokens_BT: Tensor, targets_N: Tensor, smoothing: float 
 def loss_sum_from_features(
     features_ND: Tensor, matrix_VD: Tensor, bias_V: Tensor | None, targets_N: Tensor, smoothing: float = 0.0
 ) -> Tensor:
-    """The value of `cross_entropy_sum` for the logits W x + b."""
     return _Sum.apply(features_ND, matrix_VD, bias_V, targets_N, smoothing)[0]
 
 

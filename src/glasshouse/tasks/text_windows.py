@@ -46,7 +46,6 @@ def scored_tokens(scoring: Scoring) -> int:
 
 
 def tokens_in_training(shard: Shard, settings: EvaluationSpec) -> int:
-    """The number of tokens that an evaluation during training reads."""
     limit = read_settings(TokenLimit, settings.own).tokens
     return min(limit or shard.tokens_count, shard.tokens_count)
 

@@ -75,7 +75,6 @@ class WholeTextTask(Task):
     def predict(
         self, model: Model, tokenizer: Tokenizer, texts: Sequence[str], second: Sequence[str] | None, batch: int
     ) -> list[Prediction]:
-        """What the model predicts of each text, or pair of texts."""
         encoded = [tokenizer.encode_batch(given, specials=False) for given in (texts, second) if given is not None]
         predictions = []
         for begin in range(0, len(texts), batch):

@@ -154,7 +154,6 @@ class WrittenTextTask(Task):
         return BeamOptions(own.beams, own.length_penalty, self.max_length)
 
     def written(self, model: Model, shard: Shard, examples: np.ndarray, settings: EvaluationSpec) -> list[str]:
-        """The texts that an evaluation writes for these examples."""
         with evaluation_mode(model):
             return self.write(Scoring(model, shard, settings, True, no_progress, model, examples))
 

@@ -56,7 +56,6 @@ class RegressorHead(AnswerHead):
         self.pooling, self.mean, self.deviation = settings.pooling, settings.mean, settings.deviation or 1.0
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        """(B, 1): the standardised number of each sequence."""
         return self.answers(pool(features_BTD, self.pooling, lengths_B))
 
 

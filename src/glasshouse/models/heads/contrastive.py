@@ -35,7 +35,6 @@ class ContrastiveHead(Head):
         self.scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
 
     def forward(self, text_ND: Tensor, image_MD: Tensor) -> Tensor:
-        """Scores (N, M) of each text with each picture."""
         texts = F.normalize(self.text(text_ND), dim=-1)
         images = F.normalize(self.image(image_MD), dim=-1)
         return self.scale.exp() * texts @ images.T

@@ -54,11 +54,9 @@ class AttentionInputs:
         return self.position.mechanism == "bias"
 
     def bias(self) -> Tensor | None:
-        """The bias of the scores by the positions."""
         return self.position.bias(self.query_positions, self.key_positions)
 
     def allowed(self) -> Tensor | None:
-        """The mask as a tensor that broadcasts over the heads."""
         return scaled_dot_product.allowed_over_heads(self.mask, self.query_positions, self.key_positions)
 
 
@@ -193,7 +191,6 @@ class Attention(nn.Module, ABC):
 
     @property
     def projection_sizes(self) -> tuple[int, ...]:
-        """The rows of the projection that give queries, keys and values."""
         keys = self.key_value_heads * self.head_width
         return self.heads * self.head_width, keys, keys
 

@@ -53,7 +53,6 @@ class Position(nn.Module):
         return None
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        """The bias (..., H, Q, K) of the scores for these query and key positions, or None."""
         return self.distance_bias(queries[..., :, None] - keys[..., None, :]) if self.mechanism == "bias" else None
 
     def max_length(self) -> int | None:
