@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,18 +71,18 @@ def test_the_stored_values_are_those_of_the_final_evaluation(rows: Path) -> None
 def test_replicas_and_further_runs_train_the_baselines_once(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The session shares a cache; a line of its own makes these data new.
     rows.write_text(rows.read_text() + "warm\ta line of its own\n")
-    written, real = [], baseline_cache._write
+    written, real = [], baseline_cache._entry
 
-    def count(folder: Path, baselines: list[Baseline]) -> None:
-        written.append(folder)
-        real(folder, baselines)
+    def count(baseline: Baseline) -> dict[str, Any]:
+        written.append(baseline.name)
+        return real(baseline)
 
-    monkeypatch.setattr(baseline_cache, "_write", count)
+    monkeypatch.setattr(baseline_cache, "_entry", count)
     settings = {**TINY, "training": {"epochs": 1, "batch": 8, "threads": 1, "precision": "fp32", "replicas": 2}}
     runs = glasshouse.runs.train_replicas("classifier", name="two", device="cpu", data={"files": [str(rows)]}, **settings)
     train(rows)
     assert [run.baselines is not None for run in runs] == [True, True]
-    assert len(written) == 1
+    assert len(written) == len(set(written)) == baseline_cache.TASKS["classify"].count
 
 
 def test_the_switch_leaves_them_out_and_changes_nothing_else(rows: Path) -> None:
