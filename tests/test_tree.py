@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import glasshouse
+from glasshouse.cli.application import GROUPS
 
 SOURCE = Path(glasshouse.__file__).parent
 TESTS = Path(__file__).parent
@@ -64,10 +65,14 @@ CROSS_CUTTING = {
 }
 
 
+COMMANDS = {place.partition(".")[2] for places in GROUPS.values() for place in places.split()}
+
+
 def has_source(test: Path) -> bool:
-    """Whether the package has a module or a package in the same place. `import_.py` is a name that Python leaves free."""
+    """Whether the package has a module, a package or, in the command line, a command of the same name."""
     place, name = SOURCE / test.parent, test.stem.removeprefix("test_")
-    return (place / name).is_dir() or any((place / f"{stem}.py").is_file() for stem in (name, f"{name}_"))
+    is_command = str(test.parent) == "cli" and not COMMANDS.isdisjoint({name, f"{name}_"})
+    return is_command or (place / name).is_dir() or (place / f"{name}.py").is_file()
 
 
 def test_every_test_file_has_its_module() -> None:

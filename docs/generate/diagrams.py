@@ -37,7 +37,7 @@ class Loop:
 
 
 TRAIN = (
-    Step("Read the command line", "cli/train.py"),
+    Step("Read the command line", "cli/training.py"),
     Step("Call the public function", "api/training.py"),
     Step("Recipe + overrides = spec", "runs/resolve_spec.py"),
     Step("Create the run folder", "records/run_folder.py", ("spec.toml", "run.json")),
@@ -52,7 +52,7 @@ TRAIN = (
     Step("Print metrics, suggest commands", "cli/run_output.py"),
 )
 COMPARE = (
-    Step("Read the command line", "cli/compare.py"),
+    Step("Read the command line", "cli/studies.py"),
     Step("Call the public function", "api/studies.py"),
     Step("Words = arms, seeds, question", "studies/arms.py"),
     Step("Check the arms, pick the metric", "studies/study_planning.py"),

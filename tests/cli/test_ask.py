@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import glasshouse
-from glasshouse.cli.answer_output import printable
+from glasshouse.cli.language_models import printable
 from glasshouse.specs.errors import GlasshouseError
 
 from .program import call, refused, worked

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.cli.sample import _all_pieces
+from glasshouse.cli.predictions import _all_pieces
 from glasshouse.specs.errors import DataError, GlasshouseError
 
 from .program import (

@@ -215,9 +215,10 @@ def write_lines(path: str | PathLike[str], lines: Sequence[str]) -> Path:
     return Path(path)
 
 
-def check_output(path: str | PathLike[str], overwrite: bool = True) -> None:
+def check_output(path: str | PathLike[str] | None, overwrite: bool = True) -> None:
     """Raise an error if this file cannot be written, so that a command fails before it starts its work.
 
     Without `overwrite`, a file that exists is refused too.
     """
-    atomic_files.check_output(Path(path), overwrite=overwrite)
+    if path is not None:
+        atomic_files.check_output(Path(path), overwrite=overwrite)

@@ -178,7 +178,7 @@ def _batch_size(subject: CertifiedRun) -> Check:
 def _accumulation(subject: CertifiedRun) -> Check:
     if subject.model.head.predicts == "pairs":
         raise DoesNotApply(
-            "each text is compared with every picture of its batch, so micro-batches do not add up to the batch",
+            "each text is compared with every picture of its batch, so micro-batches do not add up to the batch"
         )
     _no_batch_norm(subject)
     gradients = []

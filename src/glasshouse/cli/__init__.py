@@ -1,4 +1,4 @@
-"""The command line `glasshouse`, with one file per command. torch is imported only when a command needs it."""
+"""The command line `glasshouse`. torch is imported only when a command needs it."""
 
 import atexit
 import errno

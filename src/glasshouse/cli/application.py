@@ -1,25 +1,26 @@
 """The typer application: the commands in groups, and the order in which a user needs them."""
 
-import inspect
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from glasshouse import __version__
+from glasshouse.cli.options import add, name_of, option
 
-# Group of the help -> the commands in it. Each stands in the module of its name; one with subcommands has an `app`.
+# Group of the help -> MODULE.FUNCTION of the commands in it. An `app` holds commands of its own.
 GROUPS = {
-    "Begin": "demo train sample look compare report",
-    "Train and use": "recipes parts resume runs evaluate classify translate describe prompt card pages serve",
-    "Look inside": "lens attribute patch heads prune gradients replay",
-    "Compare and judge": "sweep studies claim claims certify",
-    "Your data": "data tokenizer features few-shot augment",
-    "Exchange": "import export pack unpack",
-    "Language models": "ask chat grid debate recover",
-    "Scale and clusters": "scale jobs cancel sbatch doctor",
+    "Begin": "training.demo training.train predictions.sample heads.look studies.compare exchange.report",
+    "Train and use": "training.recipes training.parts training.resume runs.app evaluation.evaluate predictions.classify "
+    "predictions.translate pictures.describe pictures.prompt exchange.card servers.pages servers.serve",
+    "Look inside": "activations.lens activations.attribute activations.patch heads.heads heads.prune activations.gradients "
+    "training.replay",
+    "Compare and judge": "studies.sweep studies.studies claims.claim claims.app exchange.certify",
+    "Your data": "data.app tokenizer.app evaluation.features evaluation.few_shot evaluation.augment",
+    "Exchange": "exchange.import_ exchange.export exchange.pack exchange.unpack",
+    "Language models": "language_models.ask language_models.chat grid.grid language_models.debate language_models.recover",
+    "Scale and clusters": "scale.app jobs.jobs jobs.cancel jobs.sbatch doctor.doctor",
 }
 
 
@@ -32,14 +33,14 @@ def print_version(asked: bool) -> None:
 
 def options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=print_version)
+        bool, option("Print the version and exit.", "--version", is_eager=True, callback=print_version)
     ] = False,
 ) -> None:
     """Build, train, inspect and compare Transformers."""
 
 
 def application(words: Sequence[str] = ()) -> typer.Typer:
-    """The command line: if `words` begin with a command, with that command alone, since reading all of them takes a while."""
+    """The command line: if `words` begin with a command, that command alone, since reading all of them takes a while."""
     app = typer.Typer(
         name="glasshouse",
         help="Build, train, inspect and compare Transformers.",
@@ -51,20 +52,12 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(options)
-    known = {name for names in GROUPS.values() for name in names.split()}
-    wanted = known.intersection(words[:1]) or known
-    for group, names in GROUPS.items():
-        for name in names.split():
-            if name not in wanted:
-                continue
-            # `import` is a keyword of Python, so its module and function end in an underscore.
-            function = name.replace("-", "_") + ("_" if name == "import" else "")
-            module = import_module(f"glasshouse.cli.{function}")
-            if hasattr(module, "app"):
-                app.add_typer(module.app, name=name, rich_help_panel=group)
-                continue
-            command = getattr(module, function)
-            # A bracket in a text, such as [a.txt], is no markup.
-            text = escape(inspect.getdoc(command) or "")
-            app.command(name, help=text, epilog=escape(module.EXAMPLES), rich_help_panel=group)(command)
+    commands = [(panel, *place.split(".")) for panel, places in GROUPS.items() for place in places.split()]
+    typed = [each for each in commands if name_of(each[1] if each[2] == "app" else each[2]) in words[:1]]
+    for panel, module, name in typed or commands:
+        command = getattr(import_module(f"glasshouse.cli.{module}"), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, rich_help_panel=panel)
+        else:
+            add(app, command, panel)
     return app

@@ -3,59 +3,133 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glasshouse.cli.arguments import Device, Limits, On
-from glasshouse.cli.options import at_most, cluster, has_options
+import glasshouse
+from glasshouse.cli.doctor import milliseconds
+from glasshouse.cli.jobs import print_submission
+
+if TYPE_CHECKING:
+    from glasshouse.api.data import LookedAtData
+from glasshouse.cli.options import Device, Limits, On, argument, cluster, group, has_options, option
+from glasshouse.cli.tables import console, show, shown
+from glasshouse.formatting import count, duration, size
 from glasshouse.launching.cluster_settings import Slurm
 
-app = typer.Typer(
-    help="List data sets; `get` fetches one, `show` describes one. `look` shows your own files, `prepare` tokenises them.",
-    invoke_without_command=True,
-    epilog="Examples: glasshouse data · glasshouse data get shakespeare · glasshouse data show state-of-the-union",
-)
+CLASSES_SHOWN = 12
+# Of the letters, for a script to be named.
+SMALLEST_SHARE = 0.005
+
+
+def print_look(found: "LookedAtData", words: list[str]) -> None:
+    """Print columns, splits, classes, lengths, examples and remarks; then the command that trains on them, and its cost."""
+    look = found.look
+    if look is not None:
+        if look.columns:
+            show(
+                ("column", "kind", "values", "empty", "example"),
+                [
+                    (one.name, one.kind, _counted(one.values, one.sampled), _counted(one.empty, one.sampled), one.example)
+                    for one in look.columns
+                ],
+                right=(2, 3),
+            )
+        rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in look.splits]
+        if rows:
+            show(("split", "documents", "text"), rows, right=(1, 2))
+        if look.classes:
+            _print_classes(look.classes)
+        facts = []
+        if look.words:
+            median, long, longest = look.words.values()
+            length = f"half of the texts have up to {median:,.0f} words, 95 % up to {long:,.0f}, all up to {longest:,.0f}"
+            facts.append(("length", length))
+        if found.truncated:
+            context = f"{found.truncated:.1%} of the texts are longer than data.context={found.spec.data.context}"
+            facts.append(("context", context))
+        if look.repeated:
+            facts.append(("repeats", f"{look.repeated:,} rows have the text of an earlier row"))
+        if look.scripts:
+            scripts = [f"{script} {share:.0%}" for script, share in look.scripts[:4] if share >= SMALLEST_SHARE]
+            facts.append(("letters", ", ".join(scripts)))
+        if facts:
+            show(("what", "found"), facts)
+        if look.examples:
+            show(("example", "text"), list(look.examples))
+    for note in found.notes:
+        console.print(note)
+    if found.refusal:
+        return
+    console.print(f"\ntrain with:  glasshouse train {found.recipe} {' '.join(words)}")
+    if plan := found.plan:
+        console.print(
+            f"which has {count(sum(plan.parameters.values()))} parameters and takes {plan.steps:,} steps of "
+            f"{milliseconds(plan.step_seconds)}: {duration(plan.seconds)} on this machine"
+        )
+
+
+def _counted(number: int, sampled: bool) -> str:
+    """A count; a plus says that only the first rows were counted."""
+    return f"{number:,}{'+' if sampled else ''}"
+
+
+def _print_classes(classes: tuple[tuple[str, int], ...]) -> None:
+    total = sum(rows for _, rows in classes)
+    cells = [(name, f"{rows:,}", f"{rows / total:.1%}") for name, rows in classes[:CLASSES_SHOWN]]
+    if len(classes) > CLASSES_SHOWN:
+        rest = sum(rows for _, rows in classes[CLASSES_SHOWN:])
+        cells.append((f"{len(classes) - CLASSES_SHOWN} more", f"{rest:,}", f"{rest / total:.1%}"))
+    show((f"{len(classes)} classes" if len(classes) > 1 else "1 class", "rows", "share"), cells, right=(1, 2))
+
+
 FIELD_VALUE = re.compile(r"[a-z_]+(\.[a-z_]+)*=")
-Name = Annotated[str, typer.Argument(help="The name of a data set.")]
+Name = Annotated[str, argument("The name of a data set.")]
 
 
-@app.callback()
-def listing(context: typer.Context) -> None:
-    """List data sets; `get` fetches one, `show` describes one. `look` shows your own files, `prepare` tokenises them."""
+def data(context: typer.Context) -> None:
+    """List data sets; `get` fetches one, `show` describes one. `look` shows your own files, `prepare` tokenises them.
+
+    Examples:
+        glasshouse data
+        glasshouse data get shakespeare
+        glasshouse data show state-of-the-union
+    """
     if context.invoked_subcommand is None:
         from glasshouse.api import data
-        from glasshouse.cli.tables import show as show_table
 
         rows = [
             (entry.name, entry.about, f"{'yes' if entry.present else 'no'}: {entry.availability}", entry.licence)
             for entry in data.data_sets()
         ]
-        show_table(("name", "description", "available", "licence"), rows)
+        show(("name", "description", "available", "licence"), rows)
 
 
-@app.command(epilog="Example: glasshouse data get shakespeare")
 def get(name: Name) -> None:
-    """Fetch a data set into the cache and verify its checksum."""
+    """Fetch a data set into the cache and verify its checksum.
+
+    Examples:
+        glasshouse data get shakespeare
+    """
     from glasshouse.api import data
-    from glasshouse.cli.tables import shown
 
     for path in data.get_data(name):
         print(shown(str(path), raw=True))
 
 
-@app.command(epilog="Example: glasshouse data show state-of-the-union")
-def show(name: Name) -> None:
-    """Show the origin, licence and splits of a data set, and the beginning of its text."""
+def show_(name: Name) -> None:
+    """Show the origin, licence and splits of a data set, and the beginning of its text.
+
+    Examples:
+        glasshouse data show state-of-the-union
+    """
     from glasshouse.api import data
-    from glasshouse.cli.tables import console
-    from glasshouse.cli.tables import show as show_table
-    from glasshouse.formatting import size
 
     entry, splits = data.data_set(name)
-    show_table((name, ""), [("description", entry.about), ("origin", entry.origin), ("licence", entry.licence)])
+    show((name, ""), [("description", entry.about), ("origin", entry.origin), ("licence", entry.licence)])
     rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in splits]
-    show_table(("split", "documents", "text"), rows, right=(1, 2))
+    show(("split", "documents", "text"), rows, right=(1, 2))
     if packages := data.data_set_packages(name):
         lines = [
             (
@@ -67,23 +141,24 @@ def show(name: Name) -> None:
             )
             for one in packages
         ]
-        show_table(("package", "licence", "split", "files", "text"), lines, right=(3, 4))
-    console.print(splits[0].excerpt, markup=False)
+        show(("package", "licence", "split", "files", "text"), lines, right=(3, 4))
+    console.print(splits[0].excerpt)
 
 
-@app.command(
-    epilog="Examples: glasshouse data look mine.csv · glasshouse data look reviews.tsv data.label=2 · "
-    "glasshouse data look 'texts/*.txt' --recipe masked-model --no-cost"
-)
 def look(
-    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns; then FIELD=VALUE for the recipe.")],
-    recipe: Annotated[str | None, typer.Option(help="The recipe to train with; default: the one that fits.")] = None,
-    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Take a few steps to predict the time.")] = True,
+    files: Annotated[list[str], argument("Files, folders or patterns; then FIELD=VALUE for the recipe.")],
+    recipe: Annotated[str | None, option("The recipe to train with; default: the one that fits.")] = None,
+    cost: Annotated[bool, option("Take a few steps to predict the time.", "--cost/--no-cost")] = True,
     device: Device = "auto",
 ) -> None:
-    """Show what would be understood of your own files: columns, classes, lengths, repeats, and what a run would cost."""
+    """Show what would be understood of your own files: columns, classes, lengths, repeats, and what a run would cost.
+
+    Examples:
+        glasshouse data look mine.csv
+        glasshouse data look reviews.tsv data.label=2
+        glasshouse data look 'texts/*.txt' --recipe masked-model --no-cost
+    """
     from glasshouse.api import data
-    from glasshouse.cli.data_output import print_look
 
     overrides = [word for word in files if FIELD_VALUE.match(word) and not Path(word).exists()]
     names = [word for word in files if word not in overrides]
@@ -93,49 +168,38 @@ def look(
         raise found.refusal
 
 
-@app.command(
-    epilog="Examples: glasshouse data prepare corpus.txt --jobs 8 · then: glasshouse train language-model "
-    "data.files=corpus.txt · on a cluster: glasshouse data prepare corpus.txt --output prepared --on slurm --jobs 16 · "
-    "as the second of eight workers, by hand: glasshouse data prepare corpus.txt --part 2/8"
-)
 @has_options(Slurm, leave_out=("nodes", "jobs", "gpus_per_node"))
 def prepare(
-    files: Annotated[list[str], typer.Argument(help="Text files: plain, .gz or JSON lines.")],
+    files: Annotated[list[str], argument("Text files: plain, .gz or JSON lines.")],
     slurm: Slurm,
-    recipe: Annotated[str, typer.Option(help="The recipe to prepare for. Its data settings are the defaults.")] = (
-        "language-model"
-    ),
-    tokenizer: Annotated[str | None, typer.Option(help="A kind of tokenizer to train, or a tokenizer.json.")] = None,
-    vocabulary: Annotated[int | None, typer.Option(callback=at_most(10**7), help="The size of the vocabulary.")] = None,
-    pattern: Annotated[str | None, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = None,
-    validation: Annotated[float | None, typer.Option(help="The share held out for validation.")] = None,
-    test: Annotated[float | None, typer.Option(help="The share held out for testing.")] = None,
-    field: Annotated[str | None, typer.Option(help="The field of a JSON line that holds the text.")] = None,
+    recipe: Annotated[str, option("The recipe to prepare for. Its data settings are the defaults.")] = ("language-model"),
+    tokenizer: Annotated[str | None, option("A kind of tokenizer to train, or a tokenizer.json.")] = None,
+    vocabulary: Annotated[int | None, option("The size of the vocabulary.", high=10**7)] = None,
+    pattern: Annotated[str | None, option("The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = None,
+    validation: Annotated[float | None, option("The share held out for validation.")] = None,
+    test: Annotated[float | None, option("The share held out for testing.")] = None,
+    field: Annotated[str | None, option("The field of a JSON line that holds the text.")] = None,
     limits: Limits = "",
     jobs: Annotated[
-        int | None,
-        typer.Option(
-            callback=at_most(10_000), help="Processes that encode parts of the text, or with --on slurm jobs; default: 1."
-        ),
+        int | None, option("Processes that encode parts of the text, or with --on slurm jobs; default: 1.", high=10000)
     ] = None,
-    part: Annotated[str | None, typer.Option(help="Be one of several workers: 2/8 is the second of eight.")] = None,
-    output: Annotated[
-        str | None, typer.Option(help="The folder for the shards, for data.files=FOLDER; or the cache.")
-    ] = None,
+    part: Annotated[str | None, option("Be one of several workers: 2/8 is the second of eight.")] = None,
+    output: Annotated[str | None, option("The folder for the shards, for data.files=FOLDER; or the cache.")] = None,
     on: On = None,
-    name: Annotated[str | None, typer.Option(help="With --on slurm: the name of the jobs; default: the folder's.")] = None,
+    name: Annotated[str | None, option("With --on slurm: the name of the jobs; default: the folder's.")] = None,
 ) -> None:
     """Tokenise large text files in parallel. `train` on the same files and data settings finds the result.
 
     The command can be stopped at any moment; the same command goes on. Memory per process does not depend on the size of the
     text. With --on slurm the jobs of an array encode the text, and a last job joins the parts.
+
+    Examples:
+        glasshouse data prepare corpus.txt --jobs 8
+        then: glasshouse train language-model data.files=corpus.txt
+        on a cluster: glasshouse data prepare corpus.txt --output prepared --on slurm --jobs 16
+        as the second of eight workers, by hand: glasshouse data prepare corpus.txt --part 2/8
     """
-    import glasshouse
     from glasshouse.api import corpora, corpus_jobs
-    from glasshouse.cli.job_output import print_submission
-    from glasshouse.cli.tables import show as show_table
-    from glasshouse.cli.tables import shown
-    from glasshouse.formatting import size
 
     settings: dict[str, Any] = {
         "vocabulary": vocabulary,
@@ -164,5 +228,8 @@ def prepare(
         (split, f"{shard.documents:,}", f"{shard.tokens_count:,}", size(shard.bytes))
         for split, shard in prepared.shards.items()
     ]
-    show_table(("split", "documents", "tokens", "text"), rows, right=(1, 2, 3))
+    show(("split", "documents", "tokens", "text"), rows, right=(1, 2, 3))
     print(shown(f"shards  {prepared.folder}"))
+
+
+app = group(data, get, show_, look, prepare)

@@ -1,23 +1,83 @@
 """`glasshouse doctor`: describe this machine, measure its speed, and predict the cost of a recipe on it."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+import glasshouse
+from glasshouse.cli.options import Device, Overrides, argument, option
+from glasshouse.cli.tables import console, show
+from glasshouse.formatting import count, duration, flops, size
 
-from glasshouse.cli.arguments import Device, Overrides
+if TYPE_CHECKING:
+    from glasshouse.api.machine import SpeedMeasurement
+    from glasshouse.api.training import Plan
 
-EXAMPLES = "Examples: glasshouse doctor · glasshouse doctor demo-lm model.width=512 · glasshouse doctor demo-lm --measure"
+
+def print_plan(plan: "Plan") -> None:
+    """Print the parameters by part, then FLOPs, memory and time."""
+    total = sum(plan.parameters.values())
+    rows = [(part, f"{number:,}", f"{number / total:.1%}") for part, number in plan.parameters.items()]
+    show(("part", "parameters", "share"), [*rows, ("total", f"{total:,}", "100%")], right=(1, 2))
+    memory = ", ".join(f"{purpose} {size(amount)}" for purpose, amount in plan.memory.items())
+    show(
+        ("cost", "predicted", "details"),
+        [
+            ("steps", f"{plan.steps:,}", f"{count(plan.tokens)} training tokens"),
+            ("FLOPs", flops(plan.flops), "counted: matrix products of training and evaluation"),
+            ("memory", size(sum(plan.memory.values())), memory),
+            (
+                "time",
+                duration(plan.seconds),
+                f"{'measured' if plan.is_measured else 'estimated'}: {milliseconds(plan.step_seconds)} per step in "
+                f"{plan.precision}{_threads(plan)}",
+            ),
+        ],
+        right=(1,),
+    )
+    for note in (*filter(None, [plan.choice]), *plan.notes):
+        console.print(note)
+
+
+def milliseconds(seconds: float) -> str:
+    """The time of a step: in milliseconds, unless it takes long."""
+    return f"{seconds * 1e3:.1f} ms" if seconds < 10 else duration(seconds)
+
+
+def _threads(plan: "Plan") -> str:
+    return f" on {plan.threads} threads" if plan.threads > 1 else " on 1 thread" if plan.threads else ""
+
+
+def print_measurement(measurement: "SpeedMeasurement", recipe: str) -> None:
+    """Print the step times of all settings, and the fastest as words of a command."""
+    best = measurement.fastest
+    rows = [
+        (
+            one.text,
+            milliseconds(one.seconds),
+            f"{milliseconds(min(one.rounds))} to {milliseconds(max(one.rounds))}",
+            "fastest" if one == best else "",
+        )
+        for one in measurement.times
+    ]
+    show((recipe, "median", f"{len(best.rounds)} rounds", ""), rows, right=(1,))
+    if measurement.without:
+        console.print(measurement.without)
+    threads = f" training.threads={best.threads}" if best.threads else ""
+    console.print(f"to train with the fastest settings: training.precision={best.precision}{threads}")
+    if measurement.was_busy:
+        console.print(
+            f"warning: other processes were computing (load {measurement.load:.1f}); measure again when the machine is idle"
+        )
 
 
 def doctor(
-    recipe: Annotated[str | None, typer.Argument(help="A recipe whose cost to predict.")] = None,
+    recipe: Annotated[str | None, argument("A recipe whose cost to predict.")] = None,
     overrides: Overrides = None,
     measure: Annotated[
         bool,
-        typer.Option(
-            "--measure",
-            help="Time steps of RECIPE, or of demo-lm, in each number format and on several numbers of threads, and "
+        option(
+            "Time steps of RECIPE, or of demo-lm, in each number format and on several numbers of threads, and "
             "without what makes them fast here.",
+            "--measure",
         ),
     ] = False,
     device: Device = "auto",
@@ -26,11 +86,13 @@ def doctor(
 
     A rule chooses number format, threads and replicas, which the table shows. With --measure you see whether another format
     or number of threads is faster for a recipe.
+
+    Examples:
+        glasshouse doctor
+        glasshouse doctor demo-lm model.width=512
+        glasshouse doctor demo-lm --measure
     """
-    import glasshouse
     from glasshouse.api import machine
-    from glasshouse.cli.plan_output import print_measurement, print_plan
-    from glasshouse.cli.tables import show
 
     if measure:
         words = [recipe or machine.DEMO, *(overrides or ())]

@@ -1,36 +1,82 @@
-"""`glasshouse jobs`: the jobs that were submitted to a cluster."""
+"""Jobs on a cluster: print what was submitted, list and cancel jobs, print a batch script."""
 
 import time
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glasshouse.cli.options import at_most
+import glasshouse
+from glasshouse.cli.options import Device, Overrides, RunName, argument, has_options, option
+from glasshouse.cli.tables import console, show
+from glasshouse.launching.cluster_settings import Slurm
 
-EXAMPLES = "Examples: glasshouse jobs · glasshouse jobs --watch · glasshouse jobs --active"
+if TYPE_CHECKING:
+    from glasshouse.launching.job_status import JobStatus
+    from glasshouse.launching.submission import Submission
+
+
+def print_submission(submitted: "Submission") -> None:
+    """Print the jobs and what to do next, or the scripts of a dry run."""
+    for script in submitted.scripts:
+        console.print(script)
+    for job in submitted.jobs:
+        record = job.record()
+        tasks = f", {record.tasks} tasks" if record.tasks else ""
+        after = f", after job {record.after}" if record.after else ""
+        console.print(f"job {record.id}{tasks}{after}: {job.script}")
+    if not submitted.jobs and not submitted.scripts:
+        console.print("nothing is left to submit: the work is done")
+    if submitted.jobs:
+        name = submitted.jobs[0].record().name
+        console.print(f"follow it with `glasshouse jobs`; stop it with `glasshouse cancel {name}`")
+
+
+def print_jobs(jobs: "Sequence[JobStatus]") -> None:
+    """Print a table of jobs, and the error and the log of each that failed."""
+    show(("job", "number", "state", "progress", "time left"), [_row(job) for job in jobs])
+    for job in jobs:
+        if job.error:
+            console.print(f"{job.job}: {job.error}")
+        if job.active or job.error:
+            console.print(f"{job.job}: the log is {_relative(job)}")
+
+
+def _row(job: "JobStatus") -> tuple[str, ...]:
+    return job.job, str(job.id), job.state, job.progress, job.left
+
+
+def _relative(job: "JobStatus") -> str:
+    """The log, as short as it can be written."""
+    from glasshouse.api.jobs import jobs_folder
+
+    folder = jobs_folder()
+    inside = job.log.is_relative_to(folder.absolute())
+    return str(folder / job.log.relative_to(folder.absolute()) if inside else job.log)
 
 
 def jobs(
-    watch: Annotated[bool, typer.Option("--watch", help="Show the list again and again until all jobs have ended.")] = False,
-    active: Annotated[bool, typer.Option("--active", help="Show only the jobs that have not ended.")] = False,
-    every: Annotated[
-        float, typer.Option(min=0.1, callback=at_most(86_400), help="The seconds between two lists of --watch.")
-    ] = 10.0,
+    watch: Annotated[bool, option("Show the list again and again until all jobs have ended.", "--watch")] = False,
+    active: Annotated[bool, option("Show only the jobs that have not ended.", "--active")] = False,
+    every: Annotated[float, option("The seconds between two lists of --watch.", low=0.1, high=86400)] = 10.0,
 ) -> None:
     """List the jobs that were submitted with --on slurm: state, progress, time to the limit, log.
 
     Of a job that failed the last error in its log is shown. Slurm forgets a job some minutes after its end. The job folder
     then still tells how it ended.
+
+    Examples:
+        glasshouse jobs
+        glasshouse jobs --watch
+        glasshouse jobs --active
     """
     from glasshouse.api import jobs
-    from glasshouse.cli.job_output import print_jobs
-    from glasshouse.cli.tables import console
 
     while True:
         found = jobs.jobs()
         if not found:
             example = "glasshouse train demo-lm --on slurm"
-            console.print(f"There are no jobs in {jobs.jobs_folder()} yet. Begin with: {example}", soft_wrap=True)
+            console.print(f"There are no jobs in {jobs.jobs_folder()} yet. Begin with: {example}")
             return
         if watch and console.is_terminal:
             console.clear()
@@ -38,3 +84,52 @@ def jobs(
         if not watch or not any(job.active for job in found):
             return
         time.sleep(every)
+
+
+def cancel(
+    name: Annotated[
+        str, argument("A run, a study or a text that was submitted, a job of `glasshouse jobs`, or its number.", "NAME")
+    ],
+) -> None:
+    """Cancel the jobs of a run, a study or a text. What runs saves first; the same command continues it later.
+
+    Examples:
+        glasshouse cancel demo-lm
+        glasshouse cancel studies/demo-lm-position
+        glasshouse cancel 4711
+    """
+    from glasshouse.api import jobs
+
+    for job in jobs.cancel(name):
+        console.print(f"cancelled job {job.id} ({job.job})")
+
+
+@has_options(Slurm, leave_out=("jobs", "dry_run"))
+def sbatch(
+    slurm: Slurm,
+    recipe: Annotated[
+        str | None, argument("The name of a recipe (see `glasshouse recipes`) or a .toml file with a spec.")
+    ] = None,
+    overrides: Overrides = None,
+    name: RunName = None,
+    device: Device = "auto",
+    example: Annotated[bool, option("Print an example of a cluster file instead.", "--example")] = False,
+) -> None:
+    """Print a batch script that trains a recipe, to read, edit and submit by hand. This machine needs no Slurm.
+
+    The habits of the cluster are read from the cluster file; --example prints one with comments.
+
+    Examples:
+        glasshouse sbatch demo-lm > job.sh, then sbatch job.sh
+        glasshouse sbatch language-model data.files=mine.txt --nodes 2 --gpus-per-node 4 --time 4:00:00 > job.sh
+        glasshouse sbatch --example > cluster.toml
+    """
+    from glasshouse.api import jobs, submission
+
+    if example:
+        typer.echo(jobs.cluster_example(), nl=False)
+        return
+    if recipe is None:
+        raise glasshouse.GlasshouseError("name a recipe, such as: glasshouse sbatch demo-lm > job.sh")
+    script = submission.training_script(recipe, *(overrides or ()), name=name, device=device, on=slurm)
+    typer.echo(script, nl=False)

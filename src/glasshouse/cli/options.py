@@ -1,65 +1,36 @@
-"""Options of commands that a dataclass declares (specs/options.py): typer reads them from the command's signature."""
+"""Options and arguments of commands: their short form, those that several commands share, and those of a dataclass."""
 
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
+from rich.markup import escape
 
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.specs.options import Option, given, options_of
+from glasshouse.specs.options import given, options_of
 
 Command = Callable[..., None]
-
-
-def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:
-    """Give a command the options of a dataclass, in place of the parameter that has this type.
-
-    `leave_out` are options that this command lacks, and `defaults` are its own defaults.
-    """
-
-    def decorate(command: Command) -> Command:
-        declared = [option for option in options_of(kind) if option.name not in leave_out]
-        hints = get_type_hints(command, include_extras=True)
-        [taken] = [name for name, hint in hints.items() if hint is kind]
-
-        @wraps(command)
-        def with_object(**given: Any) -> None:
-            values = {option.name: given.pop(option.name) for option in declared}
-            command(**given, **{taken: kind(**values)})
-
-        annotations = {name: hint for name, hint in hints.items() if name != taken}
-        parameters = []
-        for parameter in inspect.signature(command).parameters.values():
-            if parameter.name != taken:
-                parameters.append(parameter.replace(annotation=annotations.get(parameter.name, Any), kind=KEYWORD))
-                continue
-            for option in declared:
-                default = defaults.get(option.name, option.default)
-                annotations[option.name] = _annotation(option)
-                parameters.append(
-                    inspect.Parameter(option.name, KEYWORD, default=default, annotation=annotations[option.name])
-                )
-        with_object.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        with_object.__annotations__ = annotations
-        return with_object
-
-    return decorate
-
-
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
-def _annotation(option: Option) -> Any:
-    name = f"--{option.name.replace('_', '-')}"
-    shown = typer.Option(name, metavar=option.metavar or None, help=option.text)
-    return Annotated[option.kind if option.default is not None else option.kind | None, shown]
+def argument(text: str, metavar: str | None = None) -> Any:
+    """An argument of a command. `text` is its help."""
+    return typer.Argument(metavar=metavar, help=text)
+
+
+def option(text: str, *names: str, low: float | None = None, high: float | None = None, **others: Any) -> Any:
+    """An option of a command. No help shows the limit `high`: it is far beyond any use."""
+    if high is not None:
+        others["callback"] = at_most(high)
+    return typer.Option(*names, help=text, min=low, **others)
 
 
 def at_most(most: float) -> Callable[[float | None], float | None]:
-    """Refuse a larger number. No help shows this limit: it is far beyond any use."""
+    """Refuse a larger number."""
 
     def check(value: float | None) -> float | None:
         if value is not None and value > most:
@@ -70,11 +41,135 @@ def at_most(most: float) -> Callable[[float | None], float | None]:
     return check
 
 
+Run = Annotated[str, argument("The name of a run (see `glasshouse runs`) or its folder.", "RUN")]
+RunOrStudy = Annotated[
+    str, argument("The name of a run or a study (see `glasshouse runs` and `studies`) or its folder.", "NAME")
+]
+Device = Annotated[str, option("The device to compute on: auto, cpu, cuda or mps.")]
+DType = Annotated[
+    str,
+    option(
+        "The number format of the weights. bfloat16 is faster on a GPU, int8 on a CPU; both are less precise.",
+        metavar="float32|bfloat16|int8",
+    ),
+]
+Overrides = Annotated[
+    list[str] | None,
+    argument("Fields of the spec to change, such as model.width=64; lr, batch_size, n_layer, ... work too.", "FIELD=VALUE"),
+]
+Words = Annotated[
+    list[str] | None,
+    argument(
+        "Recipes and changes to them: model.norm=layer,rms makes an arm per value, model.width=64 applies to all arms.",
+        "RECIPE... FIELD=VALUES...",
+    ),
+]
+On = Annotated[
+    Literal["slurm"] | None,
+    option("Where the work is done: slurm submits it to the cluster; default: on this machine.", "--on"),
+]
+RunName = Annotated[str | None, option("The name of the run; default: the name of the recipe.")]
+Limits = Annotated[
+    str,
+    option(
+        "Raise limits on what is read of a file: line=100 (million characters), expansion, table, nesting, columns.",
+        metavar="NAME=NUMBER,...",
+    ),
+]
+Raw = Annotated[bool, option("Leave control characters as they are where the output is no terminal.", "--raw")]
+AsJson = Annotated[bool, option("Print JSON instead of text.", "--json")]
+Overwrite = Annotated[bool, option("Replace the file of --output if it exists.", "--overwrite")]
+Figure = Annotated[Path | None, option("A file for a figure, .svg or .png.")]
+Text = Annotated[str, option("The text to look at.")]
+Position = Annotated[
+    int | None, option("The token at which the prediction is made, counted from 1; default: the last one.", high=10**7)
+]
+Data = Annotated[Path | None, option("A file of examples; default: the held-out data of the run.")]
+Examples = Annotated[int, option("The number of examples to measure on.", low=1, high=10**9)]
+LabelledData = Annotated[
+    str, option("A labelled data set (see `glasshouse data`) or a file of labelled rows.", "--task", metavar="DATA")
+]
+Field = Annotated[str, option("The field of a .csv or .jsonl row that holds the text.")]
+Label = Annotated[str, option("The field of a row that holds the class.")]
+Vocabulary = Annotated[int | None, option("The size of the vocabulary.", high=10**7)]
+Pattern = Annotated[str | None, option("The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")]
+LanguageModel = Annotated[str, argument("A model of llms.toml, the name of a run (or run:NAME), or gguf:FILE.", "MODEL")]
+Config = Annotated[Path | None, option("The list of language models; default: llms.toml, if it exists.", metavar="FILE")]
+Temperature = Annotated[float, option("The sampling temperature; 0 is greedy decoding.")]
+TopP = Annotated[float, option("Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")]
+MaxTokens = Annotated[int, option("The largest number of tokens of an answer.", low=1, high=10**6)]
+Seed = Annotated[int, option("The random seed; the same seed gives the same result.", low=0, high=2**31 - 1)]
+NewSeed = Annotated[int | None, option("The random seed; default: another one each time.", low=0, high=2**63 - 1)]
+System = Annotated[str, option("A system message: what the model is told before the chat.")]
+
+
+def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:
+    """Give a command the options that a dataclass declares (specs/options.py), in place of the parameter of this type.
+
+    `leave_out` are options that this command lacks, and `defaults` are its own defaults.
+    """
+
+    def decorate(command: Command) -> Command:
+        declared = [each for each in options_of(kind) if each.name not in leave_out]
+        hints = get_type_hints(command, include_extras=True)
+        [taken] = [name for name, hint in hints.items() if hint is kind]
+
+        @wraps(command)
+        def with_object(**values: Any) -> None:
+            chosen = {each.name: values.pop(each.name) for each in declared}
+            command(**values, **{taken: kind(**chosen)})
+
+        added = []
+        for each in declared:
+            shown = option(each.text, f"--{each.name.replace('_', '-')}", metavar=each.metavar or None)
+            hints[each.name] = Annotated[each.kind if each.default is not None else each.kind | None, shown]
+            default = defaults.get(each.name, each.default)
+            added.append(inspect.Parameter(each.name, KEYWORD, default=default, annotation=hints[each.name]))
+        parameters = []
+        for parameter in inspect.signature(command).parameters.values():
+            if parameter.name == taken:
+                parameters += added
+            else:
+                parameters.append(parameter.replace(annotation=hints[parameter.name], kind=KEYWORD))
+        del hints[taken]
+        with_object.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        with_object.__annotations__ = hints
+        return with_object
+
+    return decorate
+
+
+def name_of(function: str) -> str:
+    """The name of a command: that of its function, which ends in an underscore if Python needs the word."""
+    return function.strip("_").replace("_", "-")
+
+
+def add(app: typer.Typer, command: Command, panel: str | None = None) -> None:
+    """Add a command under its name. Its docstring is the help, and ends with examples, one a line."""
+    app.command(name_of(command.__name__), rich_help_panel=panel, **_help(command))(command)
+
+
+def group(listing: Command, *commands: Command) -> typer.Typer:
+    """Commands within a command. By itself it does what `listing` does, or shows the help if it has no context."""
+    lists = "context" in inspect.signature(listing).parameters
+    app = typer.Typer(name=listing.__name__, invoke_without_command=lists, no_args_is_help=not lists, **_help(listing))
+    app.callback()(listing)
+    for command in commands:
+        add(app, command)
+    return app
+
+
+def _help(command: Command) -> dict[str, Any]:
+    # A bracket in a text, such as [a.txt], is no markup.
+    text, _, examples = escape(inspect.getdoc(command) or "").partition("\n\nExamples:\n")
+    return {"help": text, "epilog": f"Examples: {' · '.join(line.strip() for line in examples.splitlines())}"}
+
+
 def cluster(on: str | None, slurm: Slurm) -> Slurm | None:
     """The cluster that --on names, or None. Refuses its options without --on."""
-    if on is None:
-        for name in given(slurm):
-            option = f"--{name.replace('_', '-')}"
-            raise GlasshouseError(f"{option} works only with --on slurm; add it, or leave {option} out")
-        return None
-    return slurm
+    if on is not None:
+        return slurm
+    for name in given(slurm):
+        typed = f"--{name.replace('_', '-')}"
+        raise GlasshouseError(f"{typed} works only with --on slurm; add it, or leave {typed} out")
+    return None

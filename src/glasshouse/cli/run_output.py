@@ -39,9 +39,9 @@ def print_baselines(run: Run) -> None:
     if results := run.baselines:
         section = results.section(run.task.metrics)
         show(section.columns, section.rows, right=range(1, section.numbers + 1))
-        console.print(section.sentence, markup=False, highlight=False, soft_wrap=True)
+        console.print(section.sentence)
         if section.statistics:
-            console.print(f"    {section.statistics}", markup=False, highlight=False, soft_wrap=True, style="dim")
+            console.print(f"    {section.statistics}", style="dim")
 
 
 def print_replicas(runs: Sequence[Run]) -> None:
@@ -74,7 +74,7 @@ def print_replicas(runs: Sequence[Run]) -> None:
         ]
     titles = [f"{split} {metric.title}" for split, metric in columns]
     show(("run", *titles), rows, right=range(1, len(columns) + 1))
-    console.print(f"runs  {runs[0].folder.path} to {runs[-1].folder.path}", soft_wrap=True)
+    console.print(f"runs  {runs[0].folder.path} to {runs[-1].folder.path}")
 
 
 def print_run(run: Run) -> None:
@@ -82,8 +82,8 @@ def print_run(run: Run) -> None:
     console.print(f"final evaluation, with the weights of step {run.final_step:,}")
     print_metrics(run.final_metrics, run.task.metrics)
     print_baselines(run)
-    console.print(f"run     {run.folder.path}", soft_wrap=True)
-    console.print(f"report  {run.folder.report_file}", soft_wrap=True)
+    console.print(f"run     {run.folder.path}")
+    console.print(f"report  {run.folder.report_file}")
     console.print("\nTry next:")
     for command in suggestions(run):
-        console.print(f"  {command}", markup=False, soft_wrap=True)
+        console.print(f"  {command}")

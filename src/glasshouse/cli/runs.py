@@ -6,42 +6,41 @@ from typing import Annotated, Any
 
 import typer
 
+import glasshouse
+from glasshouse.cli.options import AsJson, argument, group, option
+from glasshouse.cli.tables import console, show
 from glasshouse.formatting import MISSING, number
 
-EXAMPLES = (
-    "Examples: glasshouse runs · glasshouse runs --sort -steps --filter status=done --filter 'model.width>8' · "
-    "glasshouse runs --json · glasshouse runs diff a b"
-)
-app = typer.Typer(
-    help="List the runs; `diff` compares two, `rename` and `delete` change the runs folder.",
-    invoke_without_command=True,
-    epilog=EXAMPLES,
-)
-RunName = Annotated[str, typer.Argument(metavar="NAME", help="The name of a run in the runs folder.")]
+Name = Annotated[str, argument("The name of a run in the runs folder.", "NAME")]
 
 
-@app.callback()
-def listing(
+def runs(
     context: typer.Context,
     sort: Annotated[
         str | None,
-        typer.Option(
-            metavar="FIELD",
-            help="Sort by name, status, steps, data, task, recipe, date, a metric (validation.loss) or a field of the spec "
+        option(
+            "Sort by name, status, steps, data, task, recipe, date, a metric (validation.loss) or a field of the spec "
             "(model.width); -FIELD sorts from the largest to the smallest; default: oldest first.",
+            metavar="FIELD",
         ),
     ] = None,
     filters: Annotated[
         list[str] | None,
-        typer.Option("--filter", metavar="FIELD=VALUE", help="Keep the runs with this value; also < and >. Repeatable."),
+        option("Keep the runs with this value; also < and >. Repeatable.", "--filter", metavar="FIELD=VALUE"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """List the runs in the runs folder, oldest first."""
+    """List the runs, oldest first; `diff` compares two, `rename` and `delete` change the runs folder.
+
+    Examples:
+        glasshouse runs
+        glasshouse runs --sort -steps --filter status=done --filter 'model.width>8'
+        glasshouse runs --json
+        glasshouse runs diff a b
+    """
     if context.invoked_subcommand is not None:
         return
     from glasshouse.api import listings
-    from glasshouse.cli.tables import console, show
 
     overviews = listings.runs_overview(sort, filters or ())
     if as_json:
@@ -49,7 +48,7 @@ def listing(
         return
     if not overviews:
         reason = "with these values" if filters else "yet. Begin with: glasshouse demo"
-        console.print(f"There are no runs in {listings.runs_folder()} {reason}", soft_wrap=True)
+        console.print(f"There are no runs in {listings.runs_folder()} {reason}")
         return
     rows = []
     for run in overviews:
@@ -58,15 +57,18 @@ def listing(
     show(("run", "status", "steps", "validation", "data"), rows, right=(2,))
 
 
-@app.command(epilog="Examples: glasshouse runs diff a b · glasshouse runs diff a b --json")
 def diff(
-    first: Annotated[str, typer.Argument(metavar="RUN", help="The name of a run or its folder.")],
-    second: Annotated[str, typer.Argument(metavar="RUN", help="The name of another run or its folder.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    first: Annotated[str, argument("The name of a run or its folder.", "RUN")],
+    second: Annotated[str, argument("The name of another run or its folder.", "RUN")],
+    as_json: AsJson = False,
 ) -> None:
-    """Show the fields of the specs in which two runs differ, and their final metrics side by side."""
+    """Show the fields of the specs in which two runs differ, and their final metrics side by side.
+
+    Examples:
+        glasshouse runs diff a b
+        glasshouse runs diff a b --json
+    """
     from glasshouse.api import listings
-    from glasshouse.cli.tables import console, show
 
     found = listings.run_differences(first, second)
     if as_json:
@@ -83,27 +85,28 @@ def diff(
         show(("metric", *found.names, "difference"), rows, right=(1, 2, 3))
 
 
-@app.command(epilog="Example: glasshouse runs rename small tiny")
-def rename(
-    old: RunName,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name: letters, digits, '.', '_' and '-'.")],
-) -> None:
-    """Rename a run. A run that is being trained is refused."""
+def rename(old: Name, new: Annotated[str, argument("Its new name: letters, digits, '.', '_' and '-'.", "NEW")]) -> None:
+    """Rename a run. A run that is being trained is refused.
+
+    Examples:
+        glasshouse runs rename small tiny
+    """
     from glasshouse.api import listings
-    from glasshouse.cli.tables import console
 
-    console.print(f"{old} is now {new}: {listings.rename_run(old, new)}", soft_wrap=True, markup=False)
+    console.print(f"{old} is now {new}: {listings.rename_run(old, new)}")
 
 
-@app.command(epilog="Examples: glasshouse runs delete a b · glasshouse runs delete c --yes")
 def delete(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The names of runs in the runs folder.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    names: Annotated[list[str], argument("The names of runs in the runs folder.", "NAME...")],
+    yes: Annotated[bool, option("Do not ask.", "--yes")] = False,
 ) -> None:
-    """Delete runs with all their files, after a question. A run that is being trained is refused."""
-    import glasshouse
+    """Delete runs with all their files, after a question. A run that is being trained is refused.
+
+    Examples:
+        glasshouse runs delete a b
+        glasshouse runs delete c --yes
+    """
     from glasshouse.api import listings
-    from glasshouse.cli.tables import console
 
     def ask(found: list[str]) -> bool:
         if yes:
@@ -118,7 +121,7 @@ def delete(
     if not deleted:
         console.print("nothing was deleted")
         raise typer.Exit(1)
-    console.print(f"deleted {', '.join(deleted)}", soft_wrap=True, markup=False)
+    console.print(f"deleted {', '.join(deleted)}")
 
 
 def _content(run: Any) -> dict[str, Any]:
@@ -137,3 +140,6 @@ def _figure(value: float | None) -> str:
 
 def _change(first: float | None, second: float | None) -> str:
     return MISSING if first is None or second is None else number(second - first, signed=True)
+
+
+app = group(runs, diff, rename, delete)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from glasshouse import Study
-from glasshouse.cli.job_output import print_submission
+from glasshouse.cli.jobs import print_submission
 from glasshouse.cli.tables import console, show
 from glasshouse.launching.submission import Submission
 from glasshouse.pages import study_checks, study_tables
@@ -27,13 +27,13 @@ def print_study(study: Study) -> None:
     _print_verdicts(study, comparison)
     console.print()
     for warning in comparison.edges:
-        console.print(f"warning {warning}", markup=False, soft_wrap=True)
+        console.print(f"warning {warning}")
     _print_pairs(comparison)
     _print_checks(comparison)
     for note in (*study_tables.notes(comparison), *comparison.notes):
-        console.print(f"note    {note}", markup=False, soft_wrap=True)
-    console.print(f"study   {study.folder.path}", markup=False, soft_wrap=True)
-    console.print(f"report  {study.report}", markup=False, soft_wrap=True)
+        console.print(f"note    {note}")
+    console.print(f"study   {study.folder.path}")
+    console.print(f"report  {study.report}")
 
 
 def _print_verdicts(study: Study, comparison: StudyResults) -> None:
@@ -41,9 +41,9 @@ def _print_verdicts(study: Study, comparison: StudyResults) -> None:
     lines = {arm.name: study_text.verdict_lines(arm) for arm in comparison.arms}
     for name, sentence in study.verdicts.items():
         first, *others = lines[name] or [sentence]
-        console.print(first, markup=False, soft_wrap=True)
+        console.print(first)
         for line in others:
-            console.print(f"    {line}", markup=False, highlight=False, soft_wrap=True, style="dim")
+            console.print(f"    {line}", style="dim")
 
 
 def _print_arms(comparison: StudyResults) -> None:
@@ -71,7 +71,7 @@ def _print_costs(comparison: StudyResults) -> None:
 def _print_pairs(comparison: StudyResults) -> None:
     """Print the verdicts on all pairs of arms, if they were asked for."""
     if table := study_checks.pair_table(comparison):
-        console.print(table.note, markup=False, soft_wrap=True)
+        console.print(table.note)
         show(table.columns, table.rows, right=(2, 3, 4))
 
 
@@ -81,13 +81,13 @@ def _print_checks(comparison: StudyResults) -> None:
         rows = [(*choices, *(cell.text for cell in cells)) for choices, cells in table.rows]
         show((*table.choices, *table.arms), rows)
         for sentence in table.summary:
-            console.print(sentence, markup=False, soft_wrap=True)
+            console.print(sentence)
         console.print()
     for outcome in comparison.replications:
-        console.print(study_checks.replication_summary(comparison, outcome), markup=False, soft_wrap=True)
+        console.print(study_checks.replication_summary(comparison, outcome))
         show(("arm", outcome.original, outcome.replication, "verdict"), study_checks.replicated_arms(outcome))
     if registration := study_checks.registration(comparison):
-        console.print(registration, markup=False, soft_wrap=True)
+        console.print(registration)
 
 
 def summary(comparison: StudyResults) -> str:

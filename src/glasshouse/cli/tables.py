@@ -13,7 +13,7 @@ from rich.text import Text
 from glasshouse.formatting import without_controls
 from glasshouse.records.progress_bar import SafeConsole
 
-console = SafeConsole(highlight=False)
+console = SafeConsole(highlight=False, markup=False, emoji=False, soft_wrap=True)
 # The columns that the box takes: at both edges, and between two columns.
 EDGES, GAP = 2, 3
 _BREAK = re.compile(r"(?<=[_/=])(?=\w)|(?<=[A-Za-z]{2}[-.,])(?=\w)")
@@ -33,7 +33,7 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
         table.add_column(Text(column), justify="right" if index in right else "left", overflow="fold", width=width)
     for row in others:
         table.add_row(*map(Text, row))
-    console.print(table)
+    console.print(table, soft_wrap=False)
 
 
 def column_widths(columns: Sequence[Sequence[str]], space: int) -> list[int]:

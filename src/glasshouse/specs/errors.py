@@ -147,5 +147,5 @@ class MissingExtra(GlasshouseError):
     def __init__(self, package: str, purpose: str, install: str = "") -> None:
         super().__init__(
             f"{purpose} needs the package {package!r}, which is not installed; "
-            f"install it with: pip install {install or package}",
+            f"install it with: pip install {install or package}"
         )

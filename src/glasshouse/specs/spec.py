@@ -91,10 +91,7 @@ class DataSpec:
         rare=True,
     )
     megabytes: float = setting(
-        0.0,
-        "megabytes of text that are used at most, for a source that has a limit; 0 means all",
-        minimum=0,
-        rare=True,
+        0.0, "megabytes of text that are used at most, for a source that has a limit; 0 means all", minimum=0, rare=True
     )
     adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
     insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
@@ -165,19 +162,14 @@ class TrainingSpec(OpenSection):
         rare=True,
     )
     gradient_accumulation: int = setting(
-        1,
-        "number of micro-batches that a batch is split into, to save memory; the loss is the same",
-        minimum=1,
+        1, "number of micro-batches that a batch is split into, to save memory; the loss is the same", minimum=1
     )
     optimiser: str = setting("adamw", "the optimiser", family="optimiser")
     learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0)
     schedule: str = setting("cosine", "the learning-rate schedule", choices=("constant", "cosine", "warmup-stable-decay"))
     warmup: float = setting(0.05, "share of the steps in which the learning rate rises from 0", minimum=0, maximum=1)
     decay: float = setting(
-        0.2,
-        "share of the steps after warm-up in which the learning rate falls (warmup-stable-decay)",
-        minimum=0,
-        maximum=1,
+        0.2, "share of the steps after warm-up in which the learning rate falls (warmup-stable-decay)", minimum=0, maximum=1
     )
     final: float = setting(0.1, "final learning rate as a share of the peak", minimum=0, maximum=1)
     beta1: float = setting(0.9, "decay of the gradient's moving average (AdamW, Lion and others)", minimum=0, maximum=0.9999)
@@ -212,9 +204,7 @@ class TrainingSpec(OpenSection):
         1.0, "learning rate of a block as a share of the learning rate of the block above", minimum=0, maximum=1
     )
     lora_rank: int = setting(
-        0,
-        "rank of LoRA adapters; everything except them and the head is frozen; 0 means no adapters",
-        minimum=0,
+        0, "rank of LoRA adapters; everything except them and the head is frozen; 0 means no adapters", minimum=0
     )
     lora_alpha: float = setting(16.0, "adapters are scaled by lora_alpha / lora_rank", minimum=0)
     lora_targets: tuple[str, ...] = setting(("projection", "output"), "matrices of a block that get LoRA adapters")
@@ -251,9 +241,7 @@ class TrainingSpec(OpenSection):
     compile: bool = setting(False, "compile the model with torch.compile (slow to start)")
     cuda_graph: bool = setting(True, "on CUDA, record the step as a CUDA graph and replay it")
     bf16_residual: bool = setting(
-        False,
-        "in bfloat16, keep the residual stream in it too: less memory traffic, and sums of 8 bits",
-        rare=True,
+        False, "in bfloat16, keep the residual stream in it too: less memory traffic, and sums of 8 bits", rare=True
     )
     fp8_products: bool = setting(
         False,
@@ -261,15 +249,10 @@ class TrainingSpec(OpenSection):
         rare=True,
     )
     checkpoint_every: int = setting(
-        0,
-        "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds",
-        minimum=0,
+        0, "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds", minimum=0
     )
     checkpoint_at: int = setting(
-        0,
-        "a step at which a checkpoint is saved and kept, besides the others; 0 means none",
-        minimum=0,
-        rare=True,
+        0, "a step at which a checkpoint is saved and kept, besides the others; 0 means none", minimum=0, rare=True
     )
     loggers: tuple[str, ...] = setting((), "where metrics are logged besides metrics.jsonl", family="logger")
 

@@ -179,11 +179,7 @@ ROBERTA_FOR_MASKED_TOKENS = with_masked_tokens(
     ROBERTA,
     # RoBERTa's head always uses the exact GELU, as ours does, so any `hidden_act` is supported.
     ROBERTA.config_fields,
-    {
-        **encoder("roberta.", skip_rows(ROBERTA_OFFSET)),
-        "head.transform": "lm_head.dense",
-        "head.norm": "lm_head.layer_norm",
-    },
+    {**encoder("roberta.", skip_rows(ROBERTA_OFFSET)), "head.transform": "lm_head.dense", "head.norm": "lm_head.layer_norm"},
     "RobertaForMaskedLM",
     "lm_head.decoder",
     "lm_head.bias",
