@@ -10,13 +10,13 @@ import typer
 import glasshouse
 from glasshouse.cli.doctor import milliseconds
 from glasshouse.cli.jobs import print_submission
-
-if TYPE_CHECKING:
-    from glasshouse.api.data import LookedAtData
 from glasshouse.cli.options import Device, Limits, On, argument, cluster, group, has_options, option
 from glasshouse.cli.tables import console, show, shown
 from glasshouse.formatting import count, duration, size
 from glasshouse.launching.cluster_settings import Slurm
+
+if TYPE_CHECKING:
+    from glasshouse.api.data import LookedAtData
 
 CLASSES_SHOWN = 12
 # Of the letters, for a script to be named.

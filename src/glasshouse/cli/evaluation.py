@@ -12,6 +12,7 @@ from glasshouse.specs.errors import GlasshouseError
 
 if TYPE_CHECKING:
     from glasshouse.metrics.metric import Metrics
+
 STATISTICS = ("pearson", "spearman", "area")
 SCORES = ("entailment", "entailment_both", "bleu", "chrf")
 
