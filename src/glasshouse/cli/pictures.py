@@ -48,10 +48,7 @@ def prompt(
     ] = None,
     target: Annotated[str | None, option("A picture file, or the number of a held-out picture; default: 0.")] = None,
     pictures: Annotated[int, option("The number of pictures to retrieve for each prompt.", low=0, high=10000)] = 6,
-    output: Annotated[
-        Path | None,
-        option("The page to write, .html; default: prompting.html in the run."),
-    ] = None,
+    output: Annotated[Path | None, option("The page to write, .html; default: prompting.html in the run.")] = None,
     overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
