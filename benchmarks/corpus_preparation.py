@@ -23,15 +23,13 @@ from typing import Any
 MEASURED = """
 import json, re, resource, sys, time
 from pathlib import Path
-import glasshouse
+from glasshouse.api import corpora
 file, output, step = sys.argv[1:]
 start = time.perf_counter()
 if step == "plan":
-    glasshouse.data.plan_data([file], output=output)
-elif step == "join":
-    glasshouse.data.prepare_data([file], output=output)
+    corpora.plan_data([file], output=output)
 else:
-    glasshouse.data.prepare_data([file], output=output, part=step)
+    corpora.prepare_data([file], output=output)
 usage = resource.getrusage(resource.RUSAGE_SELF)
 peak = 1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 print(json.dumps({"seconds": time.perf_counter() - start, "processor": usage.ru_utime + usage.ru_stime, "peak": peak}))
@@ -99,20 +97,19 @@ def measure(size: int, folder: Path) -> None:
         if workers == 2:
             result(start(MEASURED, text, output, "plan"))
         begun = time.perf_counter()
-        running = [start(MEASURED, text, output, f"{number}/{workers}") for number in range(1, workers + 1)]
-        steps[f"encode, {workers} worker{'s' * (workers > 1)}"] = [result(process) for process in running]
+        running = [start(MEASURED, text, output, "encode") for _ in range(workers)]
+        steps[f"encode and join, {workers} process{'es' * (workers > 1)}"] = [result(process) for process in running]
         clock[f"{workers}"] = time.perf_counter() - begun
         encoding = [*steps.values()][-1]
         processor[f"{workers}"] = sum(measured["processor"] for measured in encoding)
         busiest[f"{workers}"] = max(measured["processor"] for measured in encoding)
-        steps["join"] = [result(start(MEASURED, text, output, "join"))]
         for name, processes in steps.items():
             seconds = max(process["seconds"] for process in processes)
             used = sum(process["processor"] for process in processes)
             peak = max(process["peak"] for process in processes) / 1e6
             rate = megabytes / seconds
             print(
-                f"  {name:22} {seconds:7.1f} s  {rate:6.0f} MB/s  {used:7.1f} s of CPU  {peak:5.0f} MB a process",
+                f"  {name:30} {seconds:7.1f} s  {rate:6.0f} MB/s  {used:7.1f} s of CPU  {peak:5.0f} MB a process",
                 flush=True,
             )
     same = all(

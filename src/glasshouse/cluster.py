@@ -1,6 +1,6 @@
 """Glasshouse on a cluster: train in jobs, watch and stop them, measure the machine, prepare a corpus."""
 
-from glasshouse.api.corpus_jobs import submit_preparation
+from glasshouse.api.corpora import submit_preparation
 from glasshouse.api.jobs import cancel, cluster_example, jobs, jobs_folder
 from glasshouse.api.machine import doctor, measure_steps
 from glasshouse.api.submission import train_task, training_script

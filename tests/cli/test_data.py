@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import glasshouse
+from glasshouse.api import corpora
 from glasshouse.data.user_files import text as user_text
 from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 from glasshouse.tokenizers.safe_boundaries import split_into_blocks
@@ -189,16 +189,16 @@ def test_prepare_with_two_processes_gives_the_same_files(corpus: Path) -> None:
     assert len(manifest["parts"]) > 5
 
 
-def test_workers_on_several_machines(corpus: Path) -> None:
-    """An array job of two tasks, and the plain command after it."""
+def test_several_commands_share_the_work(corpus: Path) -> None:
+    """As on several machines: two of the same command at the same time, and one more after them."""
     expected = prepare(corpus)
     shutil.rmtree(corpus.parent / "out")
     arguments = ("data", "prepare", str(corpus), *SETTINGS, "--output", str(corpus.parent / "out"))
-    assert "parts are encoded" in worked(call(*arguments, "--part", "1/2")).out
-    worked(call(*arguments, "--part", "2/2"))
-    assert not (corpus.parent / "out").exists()
-    assert prepare(corpus) == expected
-    assert "train" in worked(call(*arguments, "--part", "2/2")).out
+    processes = [start(*arguments) for _ in range(2)]
+    for process in processes:
+        worked(finish(process))
+    assert shards_in(corpus.parent / "out") == expected
+    assert "train" in worked(call(*arguments)).out
 
 
 @pytest.mark.slow
@@ -207,15 +207,18 @@ def test_a_killed_worker_loses_only_its_part(corpus: Path, monkeypatch: pytest.M
     expected = prepare(corpus)
     shutil.rmtree(corpus.parent / "out")
     output = corpus.parent / "out"
-    planned = glasshouse.data.plan_data([str(corpus)], vocabulary=300, output=output)
-    process = start("data", "prepare", str(corpus), *SETTINGS, "--output", str(output), "--part", "1/1")
+    planned = corpora.plan_data([str(corpus)], vocabulary=300, output=output)
+    process = start("data", "prepare", str(corpus), *SETTINGS, "--output", str(output))
     wait_until(lambda: len(planned.missing()) < len(planned.parts) - 5, process)
     process.send_signal(signal.SIGKILL)
     finish(process)
-    done = {path.name: path.stat().st_mtime_ns for path in planned.work_folder.glob("part-*")}
-    assert len(done) < len(planned.parts)
-    planned.work_on(1, 1)
-    assert done.items() <= {path.name: path.stat().st_mtime_ns for path in planned.work_folder.glob("part-*")}.items()
+    done = {path.name: path.stat().st_ino for path in planned.work_folder.glob("part-*")}
+    assert 0 < len(done) < len(planned.parts)
+    monkeypatch.setattr(planned, "_join", lambda: None)
+    monkeypatch.setattr(shutil, "rmtree", lambda path, ignore_errors: None)
+    planned.finish()
+    monkeypatch.undo()
+    assert done.items() <= {path.name: path.stat().st_ino for path in planned.work_folder.glob("part-*")}.items()
     assert prepare(corpus) == expected
 
 
@@ -249,10 +252,6 @@ def test_bad_input_of_prepare(corpus: Path) -> None:
     (folder / "empty.jsonl").write_text('{"text": ""}\n')
     refused(prepare_with(file=folder / "empty.jsonl"), DataError, "empty.jsonl")
     refused(prepare_with("--jobs", "0"), GlasshouseError, "--jobs=0")
-    for part in ("5/4", "0/4"):
-        refused(prepare_with("--part", part), DataError, part)
-    for part in ("5", "a/b", "1/"):
-        refused(prepare_with("--part", part), DataError, part, "2/8")
     refused(prepare_with("--validation", "0.9"), GlasshouseError, "validation=0.9")
     refused(prepare_with("--tokenizer", "bite-pair"), GlasshouseError, "byte-pair")
     refused(prepare_with("--tokenizer", "none.json"), GlasshouseError, "none.json")

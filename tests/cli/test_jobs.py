@@ -35,14 +35,13 @@ def test_a_dry_run_prints_the_script(runs: Path) -> None:
     assert folders(runs) == folders(Path("jobs")) == []
 
 
-def test_a_text_is_prepared_by_an_array_and_a_last_job() -> None:
+def test_a_text_is_prepared_by_an_array_of_the_same_command() -> None:
     prepare = ("data", "prepare", "text.txt", "--vocabulary", "300", "--output", "out dir", "--on", "slurm")
     said = worked(call(*prepare, "--dry-run", "--time", "1:00:00", "--name", "mine")).out
     command = f"data prepare --recipe language-model --output '{Path('out dir').absolute()}' --vocabulary 300 "
-    assert said.count(f"{command}{Path('text.txt').absolute()}") == said.count("#SBATCH --time=1:00:00\n") == 2
-    assert said.count("#SBATCH --job-name=mine\n") == 2
-    assert said.count(f'{Path("text.txt").absolute()} --part "$((SLURM_ARRAY_TASK_ID + 1))/1" &') == 1
-    assert said.count("#SBATCH --array=0-0\n") == 1
+    assert said.count(f"{command}-- {Path('text.txt').absolute()} &") == said.count("#SBATCH --time=1:00:00\n") == 1
+    assert said.count("#SBATCH --job-name=mine\n") == said.count("#SBATCH --array=0-0\n") == 1
+    assert "#SBATCH --array=0-3\n" in worked(call(*prepare, "--dry-run", "--jobs", "4")).out
     refused(call(*prepare), LaunchError, "sinfo")
     assert folders(Path()) == ["text.txt"]
 
@@ -52,9 +51,8 @@ def test_a_text_that_cannot_be_prepared_is_not_queued() -> None:
         return call("data", "prepare", file, "--on", "slurm", *words)
 
     refused(prepare(file="none.txt"), GlasshouseError, "none.txt")
-    refused(prepare("--jobs", "2"), LaunchError, "--jobs=2")
+    refused(prepare("--jobs", "2000"), LaunchError, "--jobs=2000")
     refused(prepare("--jobs", "0"), LaunchError, "--jobs=0")
-    refused(prepare("--part", "1/2"), GlasshouseError, "1/2")
     refused(prepare("--output", "text.txt"), GlasshouseError, "text.txt")
     refused(prepare("--output", "text.txt/out"), GlasshouseError, "text.txt")
     refused(prepare("--validation", "0.9"), GlasshouseError, "validation=0.9")

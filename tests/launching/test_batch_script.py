@@ -77,13 +77,11 @@ def test_an_array_passes_its_task() -> None:
     assert '> "/jobs/exit-status-$SLURM_ARRAY_TASK_ID"' in script
 
 
-def test_an_array_of_workers_counts_them_from_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["data", "prepare", "/my text.txt"]
-    job = JobRequest("text", job_folder.PARTS, "", words, tasks=range(3), task_option=batch_script.part_option(3))
-    assert """prepare '/my text.txt' --part "$((SLURM_ARRAY_TASK_ID + 1))/3" &""" in render(job, ClusterSettings())
-    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "2")
-    assert started(tmp_path, 'printf "%s|" "$@" > said', job).wait(timeout=30) == 0
-    assert (tmp_path / "said").read_text() == "-m|glasshouse|data|prepare|/my text.txt|--part|3/3|"
+def test_the_tasks_that_prepare_a_text_all_run_the_same_command() -> None:
+    job = JobRequest("text", job_folder.PARTS, "", ["data", "prepare", "/my text.txt"], tasks=range(3))
+    script = render(job, ClusterSettings())
+    assert "prepare '/my text.txt' &" in script
+    assert "#SBATCH --array=0-2\n" in script
 
 
 def test_folders_of_the_environment_are_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,71 +1,47 @@
 """Public functions to tokenise a large text: by several processes, or by jobs on machines that share a folder."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from glasshouse import formatting
-from glasshouse.data import prepared_data, shards
+from glasshouse import tokenizers
+from glasshouse.data import corpus_shards, prepared_data, shards, text_files
 from glasshouse.data.corpus_shards import PART_PATTERN, CorpusShards
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.prepared_folder import TOKENIZER
+from glasshouse.data.prepared_folder import MANIFEST, TOKENIZER
 from glasshouse.data.shards import Shard
-from glasshouse.launching import job_folder
-from glasshouse.records import progress_bar, user_paths
-from glasshouse.specs import catalogue, recipes, spec_fields
-from glasshouse.specs.errors import DataError, GlasshouseError, Interrupted
+from glasshouse.launching import job_folder, submission
+from glasshouse.launching.batch_script import JobRequest
+from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.launching.submission import Submission
+from glasshouse.records import progress_bar, run_folder, user_paths
+from glasshouse.specs import catalogue, recipes, spec_fields, spec_files
+from glasshouse.specs.errors import DataError, Interrupted, LaunchError
 from glasshouse.specs.spec import DataSpec
+from glasshouse.studies.places import MOST_TASKS
 from glasshouse.training import parent_death
-
-LOOK_EVERY = 0.2
-"""Seconds between two looks at what the workers have done."""
 
 
 @dataclass(frozen=True)
 class PreparedText:
-    """What `prepare_data` did. `shards` is empty as long as parts are missing."""
+    """What `prepare_data` made. The splits in `remade` were damaged, and have been made again."""
 
     folder: Path
     shards: dict[str, Shard]
-    parts: int = 0
-    missing: int = 0
     remade: tuple[str, ...] = ()
 
     @property
     def tokenizer_file(self) -> Path:
         return self.folder / TOKENIZER
-
-
-def plan_data(
-    files: Sequence[str],
-    *,
-    recipe: str = "language-model",
-    output: str | PathLike[str] | None = None,
-    tokenizer: str | None = None,
-    **settings: Any,
-) -> CorpusShards:
-    """Check files, load or train the tokenizer, and cut the text into parts. What another process did is not done again.
-
-    The result has `work_on(number, workers)`, which encodes parts, and `finish()`, which makes the shards. Several processes
-    may call both at the same time. `tokenizer` is a kind of tokenizer or a tokenizer.json; other `settings` are fields of
-    the data spec, such as `vocabulary=8192`. The defaults are those of the recipe that will be trained.
-    """
-    data, specials = data_spec_of(tuple(files), recipe, tokenizer, settings)
-    folder = None if output is None else user_paths.expand(output).absolute()
-    with progress_bar.bar("reading text") as bar:
-        corpus = prepared_data.corpus_shards_of(data, specials, folder, lambda what, share: bar(share, what))
-        corpus.plan(lambda what, share: bar(share, what))
-    return corpus
 
 
 def prepare_data(
@@ -75,45 +51,48 @@ def prepare_data(
     output: str | PathLike[str] | None = None,
     tokenizer: str | None = None,
     jobs: int = 1,
-    part: str | None = None,
     **settings: Any,
 ) -> PreparedText:
-    """Tokenise text files into shards that `train` finds, in `jobs` processes; see `plan_data` for the other arguments.
+    """Tokenise text files into shards that `train` finds, in `jobs` processes.
 
-    It can be stopped at any moment. The same call goes on, and encodes only the parts that are missing. With `part="2/8"`,
-    the call is the second of eight workers, on any machine: it encodes parts and does not wait for the others. A last call
-    without `part` finishes the work. Shards that exist are verified, and made again if they are damaged.
+    `tokenizer` is a kind of tokenizer or a tokenizer.json; other `settings` are fields of the data spec, such as
+    `vocabulary=8192`. The defaults are those of the recipe that will be trained. It can be stopped at any moment. The same
+    call goes on, and encodes only the parts that are missing. Several processes, on any machines, may make the same call at
+    the same time: they share the work. Shards that exist are verified, and made again if they are damaged.
     """
     if jobs < 1:
         raise DataError("is below the minimum; choose 1 or more processes", "jobs", jobs)
-    worker = None if part is None else _worker(part)
     with _sigterm_interrupts():
-        return _prepare(files, recipe, output, tokenizer, jobs, worker, settings)
-
-
-def _prepare(
-    files: Sequence[str],
-    recipe: str,
-    output: Any,
-    tokenizer: str | None,
-    jobs: int,
-    worker: tuple[int, int] | None,
-    settings: dict[str, Any],
-) -> PreparedText:
-    corpus = plan_data(files, recipe=recipe, output=output, tokenizer=tokenizer, **settings)
-    if not corpus.finished:
-        job_folder.record_parts(corpus.work_folder, PART_PATTERN, len(corpus.parts))
-    try:
-        if worker:
-            with progress_bar.bar("encoding text") as bar:
-                corpus.work_on(*worker, lambda what, share: bar(share, what))
+        corpus = plan_data(files, recipe, output, tokenizer, **settings)
+        try:
+            if remade := corpus.damaged():
+                corpus.discard()
+                corpus.plan()
             if not corpus.finished:
-                return PreparedText(corpus.folder, {}, len(corpus.parts), len(corpus.missing()))
-        remade = () if worker else tuple(_complete(corpus, jobs, files, recipe, output, tokenizer, settings))
-    except KeyboardInterrupt:
-        done = "" if corpus.finished else f" with {corpus.share_done():.0%} of the text encoded"
-        raise Interrupted(signal.SIGINT, f"stopped{done}", "the same command") from None
-    return PreparedText(corpus.folder, {split: shards.open_shard(corpus.folder, split) for split in SPLITS}, remade=remade)
+                job_folder.record_parts(corpus.work_folder, PART_PATTERN, len(corpus.parts))
+                words = _words(files, recipe=recipe, output=output, tokenizer=tokenizer, **settings)
+                with _helpers(min(jobs, len(corpus.missing())) - 1, words), progress_bar.bar("encoding text") as bar:
+                    corpus.finish(lambda what, share: bar(share, what))
+        except KeyboardInterrupt:
+            done = "" if corpus.finished else f" with {corpus.share_done():.0%} of the text encoded"
+            raise Interrupted(signal.SIGINT, f"stopped{done}", "the same command") from None
+    return PreparedText(corpus.folder, {split: shards.open_shard(corpus.folder, split) for split in SPLITS}, tuple(remade))
+
+
+def plan_data(
+    files: Sequence[str],
+    recipe: str = "language-model",
+    output: str | PathLike[str] | None = None,
+    tokenizer: str | None = None,
+    **settings: Any,
+) -> CorpusShards:
+    """Check files, load or train the tokenizer, and cut the text into parts. What another process did is not done again."""
+    data, specials = _data_spec(files, recipe, tokenizer, settings)
+    folder = None if output is None else user_paths.expand(output).absolute()
+    with progress_bar.bar("reading text") as bar:
+        corpus = prepared_data.corpus_shards_of(data, specials, folder, lambda what, share: bar(share, what))
+        corpus.plan(lambda what, share: bar(share, what))
+    return corpus
 
 
 @contextmanager
@@ -129,100 +108,84 @@ def _sigterm_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _complete(corpus: CorpusShards, jobs: int, files: Sequence[str], *arguments: Any) -> list[str]:
-    """Make the shards, or verify them if they exist. Returns what was damaged and has been made again."""
-    remade = []
-    if corpus.finished and (damaged := corpus.damaged()):
-        remade = [f"the {split} split" for split in damaged]
-        corpus.discard()
-        corpus.plan()
-    if not corpus.finished:
-        with progress_bar.bar("encoding text") as bar:
-            workers = min(jobs, len(corpus.missing()))
-            if workers > 1:
-                commands = [_command(f"{number}/{workers}", files, *arguments) for number in range(1, workers + 1)]
-                _run_workers(corpus, commands, bar)
-            remade += [f"part {index + 1}" for index in corpus.finish(lambda what, share: bar(share, what))]
-    return remade
+@contextmanager
+def _helpers(count: int, words: Sequence[str]) -> Iterator[None]:
+    """Within the block, so many other processes run the same command. They end with this one, also if it is killed.
 
-
-def _run_workers(corpus: CorpusShards, commands: list[list[str]], bar: Callable[..., None]) -> None:
-    """Run the commands of several workers, and wait until they have ended. The first error of one is raised."""
+    What fails in one of them fails here too, since the part that it leaves is encoded here.
+    """
+    command = [sys.executable, "-m", parent_death.__name__, str(os.getpid()), "glasshouse", *words]
     with ExitStack() as stack:
-        processes = []
-        for command in commands:
-            errors = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
-            stack.callback(_stop, process)
-            processes.append((process, errors))
-        while any(process.poll() is None for process, _ in processes):
-            if any(process.poll() for process, _ in processes):
-                break
-            bar(corpus.share_done(), "encoding text")
-            time.sleep(LOOK_EVERY)
-        for process, errors in processes:
-            if status := process.poll():
-                errors.seek(0)
-                said = errors.read().strip()
-                own = [line.removeprefix("glasshouse: ") for line in said.splitlines() if line.startswith("glasshouse: ")]
-                reason = own[-1] if own else said or f"it ended with status {status}"
-                raise DataError(f"a worker has failed: {reason}; correct this and repeat the command")
+        for _ in range(count):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+        yield
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.terminate()
-    process.wait()
+def _words(files: Sequence[str | Path], **options: Any) -> list[str]:
+    """The command that prepares a text in one process."""
+    given = [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+    return ["data", "prepare", *given, "--", *map(str, files)]
 
 
-def _command(
-    part: str, files: Sequence[str], recipe: str, output: Any, tokenizer: str | None, settings: dict[str, Any]
-) -> list[str]:
-    """The command line of a worker. It ends with this process, also if this one is killed."""
-    words = options(part=part, recipe=recipe, output=output, tokenizer=tokenizer, **settings)
-    program = [sys.executable, "-m", parent_death.__name__, str(os.getpid()), "glasshouse"]
-    return [*program, "data", "prepare", *words, "--", *map(str, files)]
-
-
-def options(**values: Any) -> list[str]:
-    """The command line options of these values, without those that are None."""
-    return [word for name, value in values.items() if value is not None for word in (f"--{name}", str(value))]
-
-
-def data_spec_of(
-    files: tuple[str, ...], recipe: str, tokenizer: str | None, settings: dict[str, Any]
+def _data_spec(
+    files: Sequence[str], recipe: str, tokenizer: str | None, settings: dict[str, Any]
 ) -> tuple[DataSpec, tuple[str, ...]]:
     """The data spec of a recipe with these files and settings, and the special tokens that its task needs."""
-    tables = recipes.tables_of(recipe)
-    fields = {name: value for name, value in tables.get("data", {}).items() if name not in ("source", "files")}
-    fields |= {name: value for name, value in settings.items() if value is not None}
+    fields = {name: value for name, value in settings.items() if value is not None}
     if tokenizer is not None:
         is_kind = tokenizer in catalogue.names("tokenizer") or not (Path(tokenizer).suffix or Path(tokenizer).exists())
         fields["tokenizer" if is_kind else "tokenizer_file"] = tokenizer
-    rules = spec_fields.fields(DataSpec)
-    for name, value in fields.items():
-        if name not in rules:
-            raise GlasshouseError(f"data.{name} is not a field; the fields are: {', '.join(rules)}")
-        fields[name] = spec_fields.coerce(rules[name].kind, value, f"data.{name}")
-        spec_fields.check(fields[name], rules[name].rule, f"data.{name}")
+    tables = recipes.tables_of(recipe)
+    data = spec_files.unchecked({"data": tables.get("data", {})}, {"data": {**fields, "files": list(files)}}).data
+    for name, field in spec_fields.fields(DataSpec).items():
+        spec_fields.check(getattr(data, name), field.rule, f"data.{name}")
     task_name = tables.get("task", "next-token")
     if task_name == "next-token":
-        return DataSpec(files=files, **fields), ()  # Importing the class of a task would import torch into every worker.
+        return data, ()  # Importing the class of a task would import torch into every worker.
     task = catalogue.find("task", task_name)
     if task.columns:
         raise DataError(
             f"the task {task_name} of --recipe={recipe} reads rows with a {task.columns[0]}, not plain text; "
             "`glasshouse train` prepares these itself"
         )
-    return DataSpec(files=files, **fields), task.specials
+    return data, task.specials
 
 
-def _worker(part: str) -> tuple[int, int]:
-    """The number of a worker and the number of workers: (2, 8) from 2/8."""
-    first, _, last = part.partition("/")
-    number, workers = formatting.read_count(first), formatting.read_count(last)
-    if number is None or workers is None:
-        raise DataError("is not a worker's number and the number of workers; write --part 2/8", "part", part)
-    if not 1 <= number <= workers:
-        raise DataError(f"is not one of {workers} workers; number them from 1 to {workers}", "part", part)
-    return number, workers
+def submit_preparation(
+    files: Sequence[str],
+    *,
+    recipe: str = "language-model",
+    output: str | PathLike[str] | None = None,
+    tokenizer: str | None = None,
+    name: str | None = None,
+    on: Slurm,
+    **settings: Any,
+) -> Submission:
+    """Submit `prepare_data` to Slurm: an array of `jobs` workers that run the same command, and ask for no GPU.
+
+    If the folder is finished, nothing is submitted. `settings` are fields of the data spec, as for `prepare_data`. In a dry
+    run the script is made, and nothing is created or submitted.
+    """
+    data, _ = _data_spec(files, recipe, tokenizer, settings)
+    paths = [user_paths.expand(file).absolute() for file in files]
+    for path in paths:
+        text_files.check_beginning(path)
+    if data.tokenizer_file:
+        tokenizers.load(data.tokenizer_file)
+    folder = None if output is None else user_paths.expand(output).absolute()
+    if folder:
+        corpus_shards.check_folder(folder)
+    own_name = re.sub(r"[^A-Za-z0-9._-]+", "-", (folder or paths[0]).name.partition(".")[0]).strip("-._")[:80]
+    name = run_folder.checked_name((own_name or "text") if name is None else name, "job")
+    if on.jobs is not None and not 1 <= on.jobs <= MOST_TASKS:
+        raise LaunchError(f"is not between 1 and {MOST_TASKS}; choose another number of jobs", "jobs", on.jobs)
+    checked = submission.checked(replace(on, gpus_per_node=0), single_process=True)
+    tasks = range(min(on.jobs or checked.jobs or 1, MOST_TASKS))
+    submitted = Submission()
+    if on.dry_run or not folder or not (folder / MANIFEST).is_file():
+        command = _words(paths, recipe=recipe, output=folder, tokenizer=tokenizer, **settings)
+        request = JobRequest(name, job_folder.PARTS, str(folder or ""), command, tasks)
+        submitted.add(request, checked, on.dry_run)
+    return submitted

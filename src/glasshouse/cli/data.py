@@ -136,7 +136,7 @@ def show_(name: Name) -> None:
                 f"{one.name} {one.version}",
                 one.licence or "not stated",
                 one.split or f"none: {one.reason}",
-                f"{one.files:,}",
+                f"{len(one.files):,}",
                 size(one.bytes),
             )
             for one in packages
@@ -183,25 +183,26 @@ def prepare(
     jobs: Annotated[
         int | None, option("Processes that encode parts of the text, or with --on slurm jobs; default: 1.", high=10000)
     ] = None,
-    part: Annotated[str | None, option("Be one of several workers: 2/8 is the second of eight.")] = None,
     output: Annotated[str | None, option("The folder for the shards, for data.files=FOLDER; or the cache.")] = None,
     on: On = None,
     name: Annotated[str | None, option("With --on slurm: the name of the jobs; default: the folder's.")] = None,
 ) -> None:
     """Tokenise large text files in parallel. `train` on the same files and data settings finds the result.
 
-    The command can be stopped at any moment; the same command goes on. Memory per process does not depend on the size of the
-    text. With --on slurm the jobs of an array encode the text, and a last job joins the parts.
+    The command can be stopped at any moment; the same command goes on. Several at the same time, also on several machines,
+    share the work; with --on slurm they are the jobs of an array. Memory does not grow with the size of the text.
 
     Examples:
         glasshouse data prepare corpus.txt --jobs 8
         then: glasshouse train language-model data.files=corpus.txt
         on a cluster: glasshouse data prepare corpus.txt --output prepared --on slurm --jobs 16
-        as the second of eight workers, by hand: glasshouse data prepare corpus.txt --part 2/8
     """
-    from glasshouse.api import corpora, corpus_jobs
+    from glasshouse.api import corpora
 
-    settings: dict[str, Any] = {
+    text: dict[str, Any] = {
+        "recipe": recipe,
+        "output": output,
+        "tokenizer": tokenizer,
         "vocabulary": vocabulary,
         "pattern": pattern,
         "validation": validation,
@@ -209,21 +210,12 @@ def prepare(
         "field": field,
         "limits": limits or None,
     }
-    text: dict[str, Any] = {"recipe": recipe, "output": output, "tokenizer": tokenizer, **settings}
     if where := cluster(on, slurm):
-        if part is not None:
-            raise glasshouse.GlasshouseError(
-                "is one worker, and --on slurm submits all; leave one of them out", "part", part
-            )
-        print_submission(corpus_jobs.submit_preparation(files, name=name, on=replace(where, jobs=jobs), **text))
+        print_submission(corpora.submit_preparation(files, name=name, on=replace(where, jobs=jobs), **text))
         return
-    prepared = corpora.prepare_data(files, jobs=1 if jobs is None else jobs, part=part, **text)
-    if not prepared.shards:
-        done = prepared.parts - prepared.missing
-        print(f"{done} of {prepared.parts} parts are encoded; the same command without --part joins them")
-        return
+    prepared = corpora.prepare_data(files, jobs=1 if jobs is None else jobs, **text)
     for damaged in prepared.remade:
-        print(shown(f"{damaged} was damaged and has been made again"))
+        print(shown(f"the {damaged} split was damaged and has been made again"))
     rows = [
         (split, f"{shard.documents:,}", f"{shard.tokens_count:,}", size(shard.bytes))
         for split, shard in prepared.shards.items()

@@ -6,7 +6,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "api.data": "LookedAtData data_set data_set_packages data_sets get_data load_tokenizer look_at_data train_tokenizer",
-        "api.corpora": "plan_data prepare_data",
+        "api.corpora": "prepare_data",
         "api.experiments": "augment",
     },
 )

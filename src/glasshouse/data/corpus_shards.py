@@ -1,19 +1,19 @@
 """The shards of a large text, made part by part: by one process or by many, on one machine or on several.
 
-The work has three steps. `plan` cuts the text into parts and writes `plan.json`. `work_on` encodes parts, each into a folder
-of its own that appears only when it is complete. `finish` encodes what is left, verifies the checksum of every part, makes
-damaged parts again, and joins the parts into the shards. The result does not depend on who encoded which part.
+The work has two steps. `plan` cuts the text into parts and writes `plan.json`. `finish` encodes parts that nobody else is
+encoding, each into a folder of its own that appears only when it is complete. When all are there, it joins them into the
+shards. Every process does the same, and the result does not depend on who encoded which part.
 
-A killed process loses the parts that it was encoding; everything else stays. Locks keep two processes from the same part.
+A killed process loses the part that it was encoding; everything else stays. Locks keep two processes from the same part.
 Where the file system has no locks, a part may be encoded twice, with the same result.
 
 Memory: a block of text and its tokens, the tokenizer's table of known pieces, and the list of parts.
 """
 
-import errno
 import hashlib
 import json
 import os
+import random
 import shutil
 from collections import Counter
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
@@ -50,7 +50,7 @@ class CorpusShards:
     ) -> None:
         self.source, self.tokenizer, self.folder = source, tokenizer, folder
         self.settings, self.cached = settings, cached
-        self.work_folder = work_folder(folder)
+        self.work_folder = folder.with_name(f"{folder.name}.parts")
         self._states = [file_summaries.file_state(file.path) for file in source.files]
         self.fingerprint = source.fingerprint()
 
@@ -69,14 +69,10 @@ class CorpusShards:
         with self._writing():
             self.work_folder.mkdir(parents=True, exist_ok=True)
             with lock.wait_for(self.work_folder / ".lock"):
-                if not self.planned:
+                if not self._plan_file.is_file():
                     progress("dividing text", 0.0)
                     atomic_files.write_json(self._plan_file, self._new_plan())
                 self._refuse_other(self._plan, self.work_folder)
-
-    @property
-    def planned(self) -> bool:
-        return self._plan_file.is_file()
 
     def missing(self) -> list[int]:
         """The parts that are not encoded yet."""
@@ -94,47 +90,29 @@ class CorpusShards:
         sizes = [sum(piece.end - piece.begin for piece in part) for part in self.parts]
         return 1 - sum(sizes[index] for index in self.missing()) / max(sum(sizes), 1)
 
-    def work_on(self, number: int, workers: int, progress: Progress = lambda what, share: None) -> int:
-        """Encode parts as worker `number` (from 1) of several. Returns how many.
-
-        A worker starts with its own share. When that is done, it takes parts that nobody is working on.
-        """
-        encoded = 0
+    def finish(self, progress: Progress = lambda what, share: None) -> None:
+        """Encode the parts that nobody is encoding, wait for the others, and join all of them."""
         if self.finished:
-            return encoded
-        for index in sorted(range(len(self.parts)), key=lambda index: (index + 1 - number) % workers):
-            with self._writing():
-                if self._part_folder(index).exists() or (self.folder / MANIFEST).is_file():
-                    continue
-                with lock.attempt(self._lock_file(index)) as held:
-                    encoded += held and self._encode(index)
-            progress("encoding text", self.share_done())
-        return encoded
-
-    def finish(self, progress: Progress = lambda what, share: None) -> list[int]:
-        """Encode the parts that are left, and join all of them. Returns the damaged parts that were made again."""
-        if self.finished:
-            return []
-        remade: list[int] = []
+            return
         with self._writing():
-            for _ in range(3):  # so often damaged parts are made again before the disk is given up
+            try:
+                # In a random order, so that processes seldom meet where the file system has no locks.
+                for index in random.Random().sample(missing := self.missing(), len(missing)):
+                    with lock.attempt(self._lock_file(index)) as held:
+                        if held:
+                            self._encode(index)
+                    progress("encoding text", self.share_done())
                 for index in self.missing():
                     with lock.wait_for(self._lock_file(index)):
                         self._encode(index)
-                    progress("encoding text", self.share_done())
                 progress("joining parts", 1.0)
                 with lock.wait_for(self.work_folder / ".lock"):
-                    if (self.folder / MANIFEST).is_file():  # Another process has joined them in the meantime.
-                        return remade
-                    if not (damaged := self._join()):
+                    if not self.finished:
+                        self._join()
                         shutil.rmtree(self.work_folder, ignore_errors=True)
-                        return remade
-                    for index in damaged:
-                        shutil.rmtree(self._part_folder(index), ignore_errors=True)
-                remade += damaged
-        raise DataError(
-            f"parts in {self.work_folder} differ from what was written, again and again; use another disk for the shards"
-        )
+            except FileNotFoundError:
+                if not self.finished:  # Otherwise another process has joined the parts and removed them.
+                    raise
 
     def damaged(self) -> list[str]:
         """The splits whose files no longer have the checksum in the manifest."""
@@ -185,10 +163,10 @@ class CorpusShards:
     def _lock_file(self, index: int) -> Path:
         return self.work_folder / f".{_part_name(index)}.lock"
 
-    def _encode(self, index: int) -> bool:
-        """Encode a part, unless somebody has done it. Returns whether it was done here."""
+    def _encode(self, index: int) -> None:
+        """Encode a part, unless somebody has done it."""
         if self._part_folder(index).exists():
-            return False
+            return
         with suppress(FileExistsError), atomic_files.folder(self._part_folder(index)) as temporary, ExitStack() as stack:
             writers: dict[str, shards.ShardWriter] = {}
             try:
@@ -202,29 +180,14 @@ class CorpusShards:
                         raise DataError(f"{file.path} has changed while it was being encoded; repeat when it is complete")
             facts = {split: writer.finish_part() for split, writer in writers.items()}
             atomic_files.write_json(temporary / "part.json", facts)
-        return True
 
-    def _join(self) -> list[int]:
-        """Join all parts into the shards. If parts are damaged, returns these instead."""
-        facts = [self._verified_facts(index) for index in range(len(self.parts))]
-        if damaged := [index for index, fact in enumerate(facts) if fact is None]:
-            return damaged
-        intact = [fact for fact in facts if fact is not None]
+    def _join(self) -> None:
+        """Join all parts into the shards."""
+        facts = [json.loads((self._part_folder(index) / "part.json").read_text()) for index in range(len(self.parts))]
         with atomic_files.folder(self.folder) as temporary:
-            splits = {split: self._join_split(temporary, split, intact) for split in SPLITS}
+            splits = {split: self._join_split(temporary, split, facts) for split in SPLITS}
             self.tokenizer.save(temporary / TOKENIZER)
-            parts = [{"splits": fact, **part} for fact, part in zip(intact, self._plan["parts"], strict=True)]
-            atomic_files.write_json(temporary / MANIFEST, {**self._plan, "splits": splits, "parts": parts})
-        return []
-
-    def _verified_facts(self, index: int) -> dict[str, Any] | None:
-        """The counts and checksums of a part by split; None if its files do not have these checksums."""
-        folder = self._part_folder(index)
-        with suppress(OSError, ValueError):
-            facts: dict[str, Any] = json.loads((folder / "part.json").read_text())
-            if all(_checksum(folder, split) == fact.get("checksum") for split, fact in facts.items()):
-                return facts
-        return None
+            atomic_files.write_json(temporary / MANIFEST, {**self._plan, "splits": splits})
 
     def _join_split(self, folder: Path, split: str, facts: list[dict[str, Any]]) -> dict[str, Any]:
         """Write the shard of a split. Returns its entry in the manifest."""
@@ -245,28 +208,12 @@ class CorpusShards:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot hold shards, and create the one for its parts. Call it before any work starts."""
-    refuse_other_folder(folder)
-    with writing("token shards", folder, cached=False):
-        if not (folder / MANIFEST).is_file():
-            work_folder(folder).mkdir(parents=True, exist_ok=True)
-            (work_folder(folder) / ".lock").touch()
-
-
-def refuse_other_folder(folder: Path) -> None:
     """Refuse a folder that holds something else than prepared text, or that cannot be created."""
     if not (folder / MANIFEST).is_file() and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()))):
         raise DataError(f"{folder} exists and does not hold prepared text; choose another folder, or remove it")
     exists = next(parent for parent in folder.absolute().parents if parent.exists())
-    with writing("token shards", folder, cached=False):
-        if not exists.is_dir() or not os.access(exists, os.W_OK | os.X_OK):
-            number = errno.EACCES if exists.is_dir() else errno.ENOTDIR
-            raise OSError(number, os.strerror(number), str(exists))
-
-
-def work_folder(folder: Path) -> Path:
-    """Where the parts of unfinished shards are."""
-    return folder.with_name(f"{folder.name}.parts")
+    if not exists.is_dir() or not os.access(exists, os.W_OK | os.X_OK):
+        raise DataError(f"{folder} cannot be created, since nothing can be written in {exists}; choose another folder")
 
 
 def is_large(source: UserText) -> bool:

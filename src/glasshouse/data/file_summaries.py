@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from glasshouse.data import read_limits, text_files
 from glasshouse.data.read_limits import ReadLimits
@@ -35,15 +34,6 @@ def file_state(path: Path) -> FileState:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
-def is_cheap(path: Path) -> bool:
-    """Whether `summarise` need not read a large file."""
-    try:
-        state = file_state(path)
-        return state[0] < REMEMBERED_BYTES or _kept(path)["state"] == state
-    except (OSError, ValueError):
-        return False
-
-
 def summarise(
     path: Path, limits: ReadLimits = read_limits.DEFAULT, progress: Callable[[int], None] = lambda done: None
 ) -> FileSummary:
@@ -52,7 +42,8 @@ def summarise(
         state = file_state(path)
         if not path.is_file() or state[0] < REMEMBERED_BYTES:
             return text_files.summarise(path, limits=limits, progress=progress)
-        kept_file = _kept_file(path)
+        name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=12).hexdigest()
+        kept_file = cache_folder() / "summaries" / f"{name}.json"
         kept_file.parent.mkdir(parents=True, exist_ok=True)
         lock_path = kept_file.with_suffix(".lock")
         lock_path.touch()
@@ -60,7 +51,7 @@ def summarise(
         return text_files.summarise(path, limits=limits, progress=progress)
     with lock.wait_for(lock_path):
         with suppress(OSError, ValueError):
-            kept = _kept(path)
+            kept = json.loads(kept_file.read_text())
             if kept["state"] == state:
                 return FileSummary(kept["bytes"], kept["digest"])
         begun = time.time()
@@ -71,13 +62,3 @@ def summarise(
             with suppress(OSError):
                 atomic_files.write_json(kept_file, facts)
         return summary
-
-
-def _kept(path: Path) -> dict[str, Any]:
-    kept: dict[str, Any] = json.loads(_kept_file(path).read_text())
-    return kept
-
-
-def _kept_file(path: Path) -> Path:
-    name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=12).hexdigest()
-    return cache_folder() / "summaries" / f"{name}.json"

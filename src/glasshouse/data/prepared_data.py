@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import tokenizers
-from glasshouse.data import corpus_shards, document_columns, file_summaries, prepared_folder, shards, text_files
+from glasshouse.data import corpus_shards, document_columns, prepared_folder, shards, text_files
 from glasshouse.data.corpus_shards import CorpusShards
 from glasshouse.data.documents import SPLITS, Source
 from glasshouse.data.sources.remote_files import cache_folder, writing
@@ -252,17 +252,6 @@ def corpus_shards_of(
     preparation.fingerprint  # noqa: B018 (checks every file)
     if output:
         corpus_shards.check_folder(output)
-    return preparation.corpus(source, preparation.tokenizer(), output)
-
-
-def known_corpus_shards(data: DataSpec, specials: tuple[str, ...] = (), output: Path | None = None) -> CorpusShards | None:
-    """The shards of the user's own text, if they are known without reading a large file or training a tokenizer."""
-    source = UserText(data)
-    preparation = _Preparation(data, source, (), specials)
-    if not all(file_summaries.is_cheap(file.path) for file in source.files):
-        return None
-    if not data.tokenizer_file and not preparation.tokenizer_file.exists():
-        return None
     return preparation.corpus(source, preparation.tokenizer(), output)
 
 

@@ -27,8 +27,8 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class JobRequest:
     """A command that is to become a job: the arguments of `glasshouse`, in which `{job}` stands for the folder of the job.
 
-    With `tasks` it becomes an array, and `task_option` tells each task which it is. `first` are the arguments of the first
-    start, if those of a continued job are different: they are used while `work` does not exist.
+    With `tasks` it becomes an array, and each task is told which it is; those of a text all do the same. `first` are the
+    arguments of the first start, if those of a continued job are different: they are used while `work` does not exist.
     """
 
     name: str
@@ -36,7 +36,6 @@ class JobRequest:
     work: str
     arguments: Sequence[str]
     tasks: Sequence[Any] = ()
-    task_option: str = TASK_OPTION
     first: Sequence[str] = ()
 
 
@@ -45,7 +44,7 @@ def render(job: JobRequest, settings: ClusterSettings, folder: Path | None = Non
     environment = {name: str(Path(os.environ[name]).absolute()) for name in FOLDERS if os.environ.get(name)}
     if folder:
         environment[job_folder.INSIDE] = str(folder)
-    task = f" {job.task_option}" if job.tasks else ""
+    task = f" {TASK_OPTION}" if job.tasks and job.kind != job_folder.PARTS else ""
     words = _words([argument.replace("{job}", str(folder or "{job}")) for argument in job.arguments])
     several_nodes = settings.nodes > 1
     # srun kills its processes at once if it gets SIGTERM itself.
@@ -72,11 +71,6 @@ def render(job: JobRequest, settings: ClusterSettings, folder: Path | None = Non
         [*_waiting(job, folder), 'exit "$status"'],
     ]
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
-
-
-def part_option(parts: int) -> str:
-    """The option that makes each task of an array one of so many workers, which count from 1."""
-    return f'--part "$(({TASK.removeprefix("$")} + 1))/{parts}"'
 
 
 def _options(job: JobRequest, settings: ClusterSettings, folder: Path | None) -> list[str]:

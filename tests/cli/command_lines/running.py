@@ -39,7 +39,6 @@ NOT_RUN = {
     r"^glasshouse scale check demo-lm$": "needs a scaling study of the run",
     r"^glasshouse evaluate demo-lm --metric entailment": "leaves the translator to the reader; another line names one",
     r"^glasshouse export mine": "needs a model of that width: tests/interop/architectures/test_distilbert.py exports one",
-    r"data prepare .*--part ": "one of several workers: tests/cli/test_data.py does",
 }
 SPEED = {
     "training.steps": "2",

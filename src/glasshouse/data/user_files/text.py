@@ -243,13 +243,6 @@ def cut(source: UserText) -> list[TextPart]:
     return [*parts, tuple(pieces)] if pieces else parts
 
 
-def most_parts(files: Sequence[Path]) -> int:
-    """At most how many parts files have, without reading them."""
-    # A compressed file is one part, or one for each of the three splits if these are large.
-    plain = sum(path.stat().st_size for path in files if not text_files.is_compressed(path))
-    return plain // PART_BYTES + 1 + 3 * sum(map(text_files.is_compressed, files))
-
-
 def _text_pieces(source: UserText, index: int, limit: int | None) -> Iterator[ByteRange]:
     end = 0
     for split, sections in groupby(source.sections(source.files[index]), lambda section: section[0]):
