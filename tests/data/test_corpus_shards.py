@@ -115,9 +115,14 @@ def test_any_text_in_parts_of_any_size(tmp_path_factory, content, part_bytes):
 def test_workers_take_parts_that_nobody_has_and_the_result_is_the_same(tmp_path, files, workers, monkeypatch):
     expected = in_one_go(tmp_path / "plain", files)
     corpora = [corpus_in(tmp_path / "out", files) for _ in range(workers)]
-    encoded: list[int] = []
+    encoded = []
     read_blocks = user_text.read_blocks
-    monkeypatch.setattr(user_text, "read_blocks", lambda *how: encoded.append(how[1]) or read_blocks(*how))
+
+    def recorded(source, part, ranges):
+        encoded.append(part)
+        return read_blocks(source, part, ranges)
+
+    monkeypatch.setattr(user_text, "read_blocks", recorded)
     threads = [threading.Thread(target=corpus.finish) for corpus in corpora]
     for thread in threads:
         thread.start()

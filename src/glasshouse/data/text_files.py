@@ -8,11 +8,10 @@ import gzip
 import hashlib
 import io
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from glasshouse.data import encodings, read_limits
 from glasshouse.data.read_limits import ReadLimits
@@ -21,12 +20,8 @@ from glasshouse.specs.errors import DataError, Remedy
 
 # Large enough that the Python overhead per chunk is negligible, small enough that memory use stays constant.
 CHUNK_BYTES = 1 << 20
-# So many bytes of Zstandard are decompressed at a time, and the result is in memory. A byte can stand for 32,768.
-ZSTANDARD_BYTES = 1 << 11
 COMPRESSED = (".gz", ".zst")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
-MOST_NAMED = 10
-"""Files that an error names at most."""
 # The first bytes of compressed files.
 GZIP = b"\x1f\x8b"
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -38,14 +33,6 @@ class FileSummary:
 
     bytes: int
     digest: str
-
-
-class UnknownEncoding(DataError):
-    """A file that is not text in the expected encoding. `guess` is what it probably is; empty if nothing is likely."""
-
-    def __init__(self, path: Path, problem: str, guess: str, named: str = "") -> None:
-        self.path, self.problem, self.guess, self.named = path, problem, guess, named
-        super().__init__(f"{path} {problem}", remedies=_remedies({guess}, named))
 
 
 def summarise(
@@ -92,7 +79,7 @@ def read_chunks(path: Path, encoding: str = "", limits: ReadLimits = read_limits
         while True:
             try:
                 raw = file.read(CHUNK_BYTES if offset else max(CHUNK_BYTES, encodings.LONGEST_MARK))
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            except (EOFError, zlib.error, OSError) as error:
                 raise DataError(f"{path} is a damaged or incomplete compressed file ({error}); compress it again") from None
             if file is not stored:
                 limits.check_expansion(path, stored.tell(), offset + len(raw))
@@ -106,7 +93,7 @@ def read_chunks(path: Path, encoding: str = "", limits: ReadLimits = read_limits
                 text = decoder.decode(raw, final=not raw)
             except UnicodeDecodeError as error:
                 problem = f"is not {found.upper()} text: byte {offset - pending + error.start} cannot be decoded"
-                raise UnknownEncoding(path, problem, encodings.guess(error.object), encoding) from None
+                raise _unknown_encoding(path, problem, encodings.guess(error.object), encoding) from None
             if offset == 0:
                 text = text.removeprefix("\ufeff")
             offset += len(raw)
@@ -117,49 +104,25 @@ def read_chunks(path: Path, encoding: str = "", limits: ReadLimits = read_limits
 
 
 def is_recoded(path: Path, encoding: str = "") -> bool:
-    """Whether a file is text in another encoding than UTF-8: that of its byte order mark, or the named one."""
+    """Whether a file is text in another encoding than UTF-8, or compressed so that no range of it can be read."""
     if not path.is_file():
         return False
     with open_raw(path) as stored, _decompressed(path, stored) as file:
         try:
-            return encodings.of_beginning(file.read(encodings.LONGEST_MARK), encoding) != encodings.UTF_8
-        except (EOFError, zlib.error, gzip.BadGzipFile):
+            return (
+                not file.seekable() or encodings.of_beginning(file.read(encodings.LONGEST_MARK), encoding) != encodings.UTF_8
+            )
+        except (EOFError, zlib.error, OSError):
             return False
+        return not file.seekable() or encodings.of_beginning(beginning, encoding) != encodings.UTF_8
 
 
-@contextmanager
-def naming_all(paths: Sequence[Path], encoding: str = "", limits: ReadLimits = read_limits.DEFAULT) -> Iterator[None]:
-    """Within the block, the error for a file in an unknown encoding names all files that have this problem."""
-    try:
-        yield
-    except UnknownEncoding as first:
-        wrong = [first]
-        for path in paths:
-            try:
-                for _ in read_chunks(path, encoding, limits):
-                    pass
-            except UnknownEncoding as error:
-                wrong += [error] if error.path != first.path else []
-            except DataError:
-                continue
-        if len(wrong) == 1:
-            raise
-        named = ", ".join(str(error.path) for error in wrong[:MOST_NAMED])
-        more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
-        raise DataError(
-            f"{len(wrong)} files are not {'text in ' + encoding if encoding else 'UTF-8 text'}: {named}{more}",
-            remedies=_remedies({error.guess for error in wrong}, encoding),
-        ) from None
-
-
-def _remedies(guesses: set[str], named: str) -> list[Remedy | str]:
-    """What to do about files that are not text in the expected encoding."""
-    if len(likely := guesses - {"", named}) == 1:
-        guess = min(likely)
-        return [Remedy("data.encoding", guess, f"it looks like {guess}, which is a guess: set"), "save it as UTF-8"]
-    if likely:
-        return [f"they look like {' and '.join(sorted(likely))}, which is a guess: save all as UTF-8"]
-    return [Remedy("data.encoding", "latin-1", "set the encoding if you know it, as in"), "save it as UTF-8"]
+def _unknown_encoding(path: Path, problem: str, guess: str, named: str = "") -> DataError:
+    """The error for a file that is not text in the expected encoding. `guess` is what it probably is, or empty."""
+    known = Remedy("data.encoding", "latin-1", "set the encoding if you know it, as in")
+    if guess and guess != named:
+        known = Remedy("data.encoding", guess, f"it looks like {guess}, which is a guess: set")
+    return DataError(f"{path} {problem}", remedies=[known, "save it as UTF-8"])
 
 
 def read_range(path: Path, begin: int, end: int) -> Iterator[str]:
@@ -180,7 +143,7 @@ def read_range(path: Path, begin: int, end: int) -> Iterator[str]:
 def is_compressed(path: Path) -> bool:
     """Whether a file can only be read from its start."""
     with open_raw(path) as file:
-        return file.read(4).startswith((GZIP, ZSTANDARD))
+        return file.read(4).startswith(GZIP)
 
 
 def suffix(path: Path) -> str:
@@ -264,57 +227,16 @@ def _decompressed(path: Path, file: io.BufferedReader) -> IO[bytes]:
     if magic != ZSTANDARD:
         return file
     try:
-        import zstandard
+        import pyarrow
     except ImportError:
-        raise DataError(f"{path} needs zstandard; pip install 'glasshouse[formats]', or decompress the file") from None
-    return cast(IO[bytes], _ZstandardFile(file, zstandard.ZstdDecompressor()))
-
-
-class _ZstandardFile(io.RawIOBase):
-    """The content of a file in the format of Zstandard. The reader of the package does not notice a missing end."""
-
-    def __init__(self, file: IO[bytes], decompressor: Any) -> None:
-        self.file, self.decompressor = file, decompressor
-        self._rewind()
-
-    def _rewind(self) -> None:
-        self.file.seek(0)
-        self.frame, self.buffer, self.position = self.decompressor.decompressobj(), bytearray(), 0
-
-    def read(self, size: int = -1) -> bytes:
-        while (size < 0 or len(self.buffer) < size) and (raw := self.file.read(ZSTANDARD_BYTES)):
-            try:
-                if self.frame.eof:
-                    self.frame = self.decompressor.decompressobj()
-                self.buffer += self.frame.decompress(raw)
-                while self.frame.eof and (rest := self.frame.unused_data):
-                    self.frame = self.decompressor.decompressobj()
-                    self.buffer += self.frame.decompress(rest)
-            except Exception as error:  # the package is imported only where it is needed, and its error class with it
-                raise zlib.error(str(error)) from None
-        if not self.buffer and not self.frame.eof:
-            raise EOFError("its end is missing")
-        taken = bytes(self.buffer if size < 0 else self.buffer[:size])
-        del self.buffer[: len(taken)]
-        self.position += len(taken)
-        return taken
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a position, counted from the start. The content before it is read."""
-        if offset < self.position:
-            self._rewind()
-        while (left := offset - self.position) > 0 and self.read(min(left, CHUNK_BYTES)):
-            pass
-        return self.position
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()
+        raise DataError(f"{path} needs pyarrow; pip install 'glasshouse[formats]', or decompress the file") from None
+    # The reader of the package zstandard does not notice a missing end.
+    return cast(IO[bytes], pyarrow.CompressedInputStream(pyarrow.PythonFile(file, mode="r"), "zstd"))
 
 
 def _refuse_binary(path: Path, raw: bytes, offset: int) -> None:
     if b"\x00" not in raw:
         return
     if guess := encodings.guess(raw):
-        raise UnknownEncoding(path, f"is not UTF-8 text: byte {offset + raw.index(0)} is zero", guess)
+        raise _unknown_encoding(path, f"is not UTF-8 text: byte {offset + raw.index(0)} is zero", guess)
     raise DataError(f"{path} is a binary file: byte {offset + raw.index(0)} is zero; choose a file of text or JSON lines")

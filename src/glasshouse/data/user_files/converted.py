@@ -1,5 +1,5 @@
-"""Files that are not plain UTF-8 text, converted to it once: documents (.docx, .html, .pdf), the text column of tables, and
-text in other encodings.
+"""Files that are not plain UTF-8 text, converted to it once: documents (.docx, .html, .pdf), the text column of tables,
+text in other encodings, and Zstandard.
 
 The result is in the cache: a plain text file of a document, or JSON lines of a table's rows. Everything that reads text in
 parts works on these.

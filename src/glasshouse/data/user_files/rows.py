@@ -46,8 +46,7 @@ class UserRows(Source):
 
     def fingerprint(self) -> str:
         data = self.data
-        with text_files.naming_all(self._paths, data.encoding, self.form.limits):
-            digests = [_digest(path, self.form) for path in self._paths]
+        digests = [_digest(path, self.form) for path in self._paths]
         settings: list[Any] = [data.label if "target" not in self.wanted else data.target, data.validation, data.test]
         names = ("second", "header", "delimiter", "group", "stratify", "insist", "decimal", "missing_targets")
         more = {name: value for name in names if (value := getattr(data, name)) not in ("", "auto", "refuse", False)}
@@ -74,8 +73,7 @@ class UserRows(Source):
         self._remarks: list[str] = list(self.names.remarks)
         self._first_label = ""
         self._classes: set[str] = set()
-        with text_files.naming_all(self._paths, self.data.encoding, self.form.limits):
-            rows = {split: self._read(names) for split, names in self.names.by_split()}
+        rows = {split: self._read(names) for split, names in self.names.by_split()}
         complete = {
             split: [row for row in of_split if row.text and all(row.fields[role] for role in self.required[1:])]
             for split, of_split in rows.items()

@@ -62,9 +62,8 @@ class UserText(Source):
         self.field, self.limits = data.field, ReadLimits.of(data.limits)
         self.files: list[UserTextFile] = []
         for split, of_split in names.by_split():
-            paths = input_files.expand(of_split)
-            with text_files.naming_all(paths, data.encoding, self.limits):
-                self.files += [self._readable(path, data, "" if split == "train" else split) for path in paths]
+            whole = "" if split == "train" else split
+            self.files += [self._readable(path, data, whole) for path in input_files.expand(of_split)]
 
     def _readable(self, path: Path, data: DataSpec, split: str) -> UserTextFile:
         if not converted.is_converted(path, data.encoding):
@@ -102,15 +101,14 @@ class UserText(Source):
     @cached_property
     def summaries(self) -> dict[Path, text_files.FileSummary]:
         paths = [file.path for file in self.files]
-        with text_files.naming_all(paths, limits=self.limits):
-            total = max(sum(path.stat().st_size for path in paths if path.is_file()), 1)
-            read = 0
-            summaries = {}
-            for path in paths:
-                show = lambda done, before=read: self.progress("checking text", (before + done) / total)  # noqa: E731
-                summaries[path] = file_summaries.summarise(path, self.limits, show)
-                read += path.stat().st_size
-            return summaries
+        total = max(sum(path.stat().st_size for path in paths if path.is_file()), 1)
+        read = 0
+        summaries = {}
+        for path in paths:
+            show = lambda done, before=read: self.progress("checking text", (before + done) / total)  # noqa: E731
+            summaries[path] = file_summaries.summarise(path, self.limits, show)
+            read += path.stat().st_size
+        return summaries
 
     def sections(self, file: UserTextFile) -> Iterator[tuple[str, str]]:
         """(split, text) of a plain file, in its order and in chunks."""
