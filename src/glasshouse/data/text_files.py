@@ -109,9 +109,7 @@ def is_recoded(path: Path, encoding: str = "") -> bool:
         return False
     with open_raw(path) as stored, _decompressed(path, stored) as file:
         try:
-            return (
-                not file.seekable() or encodings.of_beginning(file.read(encodings.LONGEST_MARK), encoding) != encodings.UTF_8
-            )
+            beginning = file.read(encodings.LONGEST_MARK)
         except (EOFError, zlib.error, OSError):
             return False
         return not file.seekable() or encodings.of_beginning(beginning, encoding) != encodings.UTF_8
