@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 
 import tokenizers
+from glasshouse.data.document_columns import WordEncoder
 from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.tokenizers import load
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.external import ExternalTokenizer
 from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
-from glasshouse.tokenizers.word_encoder import WordEncoder
 from tests.refusals import refused
 from tests.tokenizers.difficult_texts import PROSE, texts
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers

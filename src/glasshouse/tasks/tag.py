@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from glasshouse.data.batches import Seed
+from glasshouse.data.document_columns import WordEncoder
 from glasshouse.data.shards import Shard
 from glasshouse.metrics import entities, label_counts, metric
 from glasshouse.metrics.label_counts import LabelCounts
@@ -29,7 +30,6 @@ from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
 from glasshouse.tasks.text_inputs import GroupByLength, TextInputs, arguments
 from glasshouse.tasks.whole_text_task import LabelTask, Prediction
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.tokenizers.word_encoder import WordEncoder
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -32,16 +32,6 @@ MASK_NAMES: Final = (MASK, "[MASK]", "<mask>")
 
 Progress = Callable[[str, float], None]
 """Receives a description of the current work and its completed fraction. The fraction is 0 while the total is unknown."""
-
-
-class TokenizerTraining(NamedTuple):
-    """The arguments of `Tokenizer.train`, with all special tokens."""
-
-    vocabulary: int
-    specials: Sequence[str]
-    pattern: str
-    processes: int | None
-    report: Progress
 
 
 class Tokenizer(ABC):
@@ -144,7 +134,7 @@ class Tokenizer(ABC):
         pattern: str = "gpt-2",
         specials: Sequence[str] = (END_OF_TEXT,),
         processes: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress = lambda what, share: None,
     ) -> Self:
         """Train a tokenizer on a stream of text.
 
@@ -165,12 +155,19 @@ class Tokenizer(ABC):
                 "vocabulary",
                 vocabulary,
             )
-        report: Progress = progress or (lambda stage, fraction: None)
-        return cls._learn(chunks, TokenizerTraining(vocabulary, special_tokens, pattern, processes, report))
+        return cls._learn(chunks, vocabulary, special_tokens, progress, pattern, processes)
 
     @classmethod
-    def _learn(cls, chunks: Iterable[str], training: TokenizerTraining) -> Self:
-        """Train with arguments that have been checked."""
+    def _learn(
+        cls,
+        chunks: Iterable[str],
+        vocabulary: int,
+        specials: Sequence[str],
+        report: Progress,
+        pattern: str,
+        processes: int | None,
+    ) -> Self:
+        """Train with arguments that have been checked, and with all special tokens."""
         raise GlasshouseError(
             "an imported tokenizer cannot be trained; choose byte-pair, words, treebank-words or characters instead"
         )

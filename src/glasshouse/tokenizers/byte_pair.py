@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 import numpy as np
 
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.tokenizers.base import Tokenizer, TokenizerTraining, VocabularyTooLarge, encode_unicode
+from glasshouse.tokenizers.base import Progress, Tokenizer, VocabularyTooLarge, encode_unicode
 from glasshouse.tokenizers.piece_patterns import PATTERNS, split
 from glasshouse.tokenizers.tokenizer_json import (
     BYTE_LEVEL,
@@ -95,8 +95,7 @@ class BytePair(Tokenizer):
         try:
             return self._thread_local.encoder
         except AttributeError:
-            from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
-            from glasshouse.tokenizers.byte_pair_merging import build_merge_table
+            from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder, build_merge_table
 
             self._plain_bytes_left = 0
             if self._merge_table is None:
@@ -142,12 +141,19 @@ class BytePair(Tokenizer):
             ids[index : index + 2] = [merged]
 
     @classmethod
-    def _learn(cls, chunks: Iterable[str], training: TokenizerTraining) -> Self:
+    def _learn(
+        cls,
+        chunks: Iterable[str],
+        vocabulary: int,
+        specials: Sequence[str],
+        report: Progress,
+        pattern: str,
+        processes: int | None,
+    ) -> Self:
         """Learn merges until there are exactly `vocabulary` tokens. `byte_pair_training` describes the algorithm."""
         from glasshouse.tokenizers.byte_pair_training import learn_merges
         from glasshouse.tokenizers.piece_counts import count_stream
 
-        vocabulary, specials, pattern, processes, report = training
         if pattern not in PATTERNS:
             raise GlasshouseError(f"is not known; choose one of {', '.join(PATTERNS)}", "pattern", pattern)
         counts = count_stream(

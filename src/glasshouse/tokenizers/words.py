@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
-from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Tokenizer, TokenizerTraining, encode_unicode, special_pattern
+from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Progress, Tokenizer, encode_unicode, special_pattern
 from glasshouse.tokenizers.piece_patterns import CODE_POINTS, WHITESPACE, WORD, members
 from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 from glasshouse.tokenizers.tokenizer_json import (
@@ -79,8 +79,9 @@ class WordLevel(Tokenizer):
         return space.join(token.removeprefix(space) for token in self._tokens_of(ids)).decode()
 
     @classmethod
-    def _learn(cls, chunks: Iterable[str], training: TokenizerTraining) -> Self:
-        vocabulary, specials, _, _, report = training
+    def _learn(
+        cls, chunks: Iterable[str], vocabulary: int, specials: Sequence[str], report: Progress, *settings: Any
+    ) -> Self:
         special = special_pattern(specials)
         counts: Counter[str] = Counter()
         for block in split_into_blocks(chunks, specials):

@@ -1,17 +1,10 @@
-"""Merging one piece gives the ids of the definition, by scanning and with a heap."""
+"""Merging one piece with a heap gives the ids of the definition."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
-from glasshouse.tokenizers.byte_pair_merging import (
-    SCAN_LIMIT,
-    WORK_WORDS,
-    build_merge_table,
-    merge_long,
-    merge_piece,
-    merge_short,
-)
+from glasshouse.tokenizers.byte_pair_encoder import WORK_WORDS, build_merge_table, merge_piece
 from tests.tokenizers.reference_byte_pair import encode
 
 BYTE_IDS = np.arange(256, dtype=np.int32)
@@ -30,23 +23,10 @@ def make_merges(pairs):
 
 
 @settings(max_examples=300)
-@given(pairs=pair_lists, piece=strategies.text("abcd", min_size=1, max_size=SCAN_LIMIT))
-def test_scanning_and_the_heap_agree_with_the_definition(pairs, piece):
-    merges = make_merges(pairs)
-    table = build_merge_table(merges)
-    expected = encode(piece.encode(), merges)
-    for merge in (merge_short, merge_long):
-        work = np.empty(max(2 * SCAN_LIMIT, WORK_WORDS * len(piece)), np.uint64)
-        work[: len(piece)] = list(piece.encode())
-        count = merge(work, len(piece), table)
-        assert work[:count].tolist() == expected
-
-
-@settings(max_examples=30)
 @given(pairs=pair_lists, part=strategies.text("abcd", min_size=1, max_size=9), repeats=strategies.integers(1, 60))
 def test_pieces_of_any_length(pairs, part, repeats):
     merges, piece = make_merges(pairs), part.encode() * repeats
-    work = np.empty(max(2 * SCAN_LIMIT, WORK_WORDS * len(piece)), np.uint64)
+    work = np.empty(WORK_WORDS * len(piece), np.uint64)
     count = merge_piece(piece, 0, len(piece), BYTE_IDS, build_merge_table(merges), work)
     assert work[:count].tolist() == encode(piece, merges)
 
@@ -54,7 +34,7 @@ def test_pieces_of_any_length(pairs, part, repeats):
 def test_a_byte_without_an_id_is_skipped():
     byte_ids = BYTE_IDS.copy()
     byte_ids[ord("x")] = -1
-    work = np.empty(2 * SCAN_LIMIT, np.uint64)
+    work = np.empty(WORK_WORDS * 3, np.uint64)
     count = merge_piece(b"axb", 0, 3, byte_ids, build_merge_table([(97, 98, 300)]), work)
     assert work[:count].tolist() == [300]
 
