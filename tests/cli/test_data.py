@@ -214,10 +214,10 @@ def test_a_killed_worker_loses_only_its_part(corpus: Path, monkeypatch: pytest.M
     finish(process)
     done = {path.name: path.stat().st_ino for path in planned.work_folder.glob("part-*")}
     assert 0 < len(done) < len(planned.parts)
-    monkeypatch.setattr(planned, "_join", lambda: None)
-    monkeypatch.setattr(shutil, "rmtree", lambda path, ignore_errors: None)
-    planned.finish()
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(planned, "_join", lambda: None)
+        patched.setattr(shutil, "rmtree", lambda path, ignore_errors: None)
+        planned.finish()
     assert done.items() <= {path.name: path.stat().st_ino for path in planned.work_folder.glob("part-*")}.items()
     assert prepare(corpus) == expected
 

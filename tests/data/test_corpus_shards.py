@@ -179,14 +179,17 @@ def test_what_is_done_is_not_done_again(tmp_path, files, monkeypatch):
     assert written(tmp_path / "out") == expected
 
 
-def test_damaged_shards_are_noticed(tmp_path, files):
+def test_damaged_shards_are_noticed_and_made_again(tmp_path, files):
     corpus = corpus_in(tmp_path / "out", files)
     corpus.finish()
-    assert corpus.damaged() == []
+    expected = written(tmp_path / "out")
+    assert corpus.discard_damaged() == []
     with open(tmp_path / "out" / "train.tokens", "r+b") as file:
         file.write(b"\xff")
     (tmp_path / "out" / "test.starts").unlink()
-    assert corpus.damaged() == ["train", "test"]
+    assert corpus.discard_damaged() == ["train", "test"]
+    corpus.finish()
+    assert written(tmp_path / "out") == expected
 
 
 def test_another_tokenizer_or_text_is_refused(tmp_path, files):

@@ -17,7 +17,7 @@ from glasshouse import tokenizers
 from glasshouse.data import corpus_shards, prepared_data, shards, text_files
 from glasshouse.data.corpus_shards import PART_PATTERN, CorpusShards
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.prepared_folder import MANIFEST, TOKENIZER
+from glasshouse.data.prepared_folder import MANIFEST
 from glasshouse.data.shards import Shard
 from glasshouse.launching import job_folder, submission
 from glasshouse.launching.batch_script import JobRequest
@@ -38,10 +38,6 @@ class PreparedText:
     folder: Path
     shards: dict[str, Shard]
     remade: tuple[str, ...] = ()
-
-    @property
-    def tokenizer_file(self) -> Path:
-        return self.folder / TOKENIZER
 
 
 def prepare_data(
@@ -65,9 +61,7 @@ def prepare_data(
     with _sigterm_interrupts():
         corpus = plan_data(files, recipe, output, tokenizer, **settings)
         try:
-            if remade := corpus.damaged():
-                corpus.discard()
-                corpus.plan()
+            remade = corpus.discard_damaged()
             if not corpus.finished:
                 job_folder.record_parts(corpus.work_folder, PART_PATTERN, len(corpus.parts))
                 words = _words(files, recipe=recipe, output=output, tokenizer=tokenizer, **settings)

@@ -78,7 +78,7 @@ class CorpusShards:
         """The parts that are not encoded yet."""
         with suppress(FileNotFoundError):
             done = {path.name for path in self.work_folder.iterdir()}
-            return [index for index in range(len(self.parts)) if _part_name(index) not in done]
+            return [index for index in range(len(self.parts)) if self._part_folder(index).name not in done]
         return []
 
     @cached_property
@@ -109,22 +109,22 @@ class CorpusShards:
                 with lock.wait_for(self.work_folder / ".lock"):
                     if not self.finished:
                         self._join()
-                        shutil.rmtree(self.work_folder, ignore_errors=True)
             except FileNotFoundError:
                 if not self.finished:  # Otherwise another process has joined the parts and removed them.
                     raise
+            shutil.rmtree(self.work_folder, ignore_errors=True)
 
-    def damaged(self) -> list[str]:
-        """The splits whose files no longer have the checksum in the manifest."""
+    def discard_damaged(self) -> list[str]:
+        """Remove the shards and plan them anew if the files of a split, which is returned, have another checksum."""
         if not (self.folder / MANIFEST).is_file():
             return []
         manifest = read_manifest(self.folder)
-        return [split for split in SPLITS if _checksum(self.folder, split) != manifest["splits"][split]["checksum"]]
-
-    def discard(self) -> None:
-        """Remove the shards, so that they are made again."""
-        with self._writing():
-            shutil.rmtree(self.folder)
+        damaged = [split for split in SPLITS if _checksum(self.folder, split) != manifest["splits"][split]["checksum"]]
+        if damaged:
+            with self._writing():
+                shutil.rmtree(self.folder)
+            self.plan()
+        return damaged
 
     @property
     def _plan_file(self) -> Path:
@@ -158,10 +158,10 @@ class CorpusShards:
         raise DataError(f"{folder} was prepared from {what}; choose another folder, or remove it")
 
     def _part_folder(self, index: int) -> Path:
-        return self.work_folder / _part_name(index)
+        return self.work_folder / PART_PATTERN.replace("*", f"{index:06}")
 
     def _lock_file(self, index: int) -> Path:
-        return self.work_folder / f".{_part_name(index)}.lock"
+        return self.work_folder / f".{self._part_folder(index).name}.lock"
 
     def _encode(self, index: int) -> None:
         """Encode a part, unless somebody has done it."""
@@ -214,14 +214,6 @@ def check_folder(folder: Path) -> None:
     exists = next(parent for parent in folder.absolute().parents if parent.exists())
     if not exists.is_dir() or not os.access(exists, os.W_OK | os.X_OK):
         raise DataError(f"{folder} cannot be created, since nothing can be written in {exists}; choose another folder")
-
-
-def is_large(source: UserText) -> bool:
-    return sum(summary.bytes for summary in source.summaries.values()) > text.PART_BYTES
-
-
-def _part_name(index: int) -> str:
-    return PART_PATTERN.replace("*", f"{index:06}")
 
 
 def _checksum(folder: Path, split: str) -> str:

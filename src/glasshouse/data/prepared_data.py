@@ -13,6 +13,7 @@ from glasshouse.data import corpus_shards, document_columns, prepared_folder, sh
 from glasshouse.data.corpus_shards import CorpusShards
 from glasshouse.data.documents import SPLITS, Source
 from glasshouse.data.sources.remote_files import cache_folder, writing
+from glasshouse.data.user_files import text
 from glasshouse.data.user_files.pictures import UserPictures
 from glasshouse.data.user_files.rows import UserRows
 from glasshouse.data.user_files.text import UserText
@@ -181,7 +182,7 @@ class _Preparation:
         folder, source = self._folder(tokenizer), self.source
         if folder.exists():
             return folder
-        if isinstance(source, UserText) and not self.columns and corpus_shards.is_large(source):
+        if isinstance(source, UserText) and sum(summary.bytes for summary in source.summaries.values()) > text.PART_BYTES:
             corpus = self.corpus(source, tokenizer)
             corpus.plan(self.progress)
             corpus.finish(self.progress)
@@ -248,7 +249,6 @@ def corpus_shards_of(
     """
     source = UserText(data)
     preparation = _Preparation(data, source, (), specials, progress)
-    progress("reading text", 0.0)
     preparation.fingerprint  # noqa: B018 (checks every file)
     if output:
         corpus_shards.check_folder(output)

@@ -55,10 +55,7 @@ class ReadLimits:
     def check_expansion(self, path: Path, stored: int, expanded: int) -> None:
         """Refuse a compressed file that is far larger than its stored bytes. `stored` bytes were read so far."""
         if expanded > FREE_EXPANSION + self.expansion * stored:
-            problem = (
-                f"{path} expands from {stored:,} bytes to more than {expanded:,}, and a compressed file may expand to "
-                f"{self.expansion} times its size"
-            )
+            problem = f"{path} expands to more than {self.expansion} times its size, from {stored:,} bytes to {expanded:,}"
             raise self._beyond("expansion", problem, "choose another file, or decompress it yourself")
 
     def check_line(self, characters: int, place: str) -> None:
