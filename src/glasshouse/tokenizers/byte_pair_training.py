@@ -260,6 +260,7 @@ def learn_merges(
     symbols = token_of_byte[np.frombuffer(pieces, np.uint8)]
     lengths = np.diff(piece_ends, prepend=0)
     starts = piece_ends - lengths
+    of_pieces = symbols, starts, lengths, frequencies
     counters = np.zeros(6, np.int64)
     # A piece of n bytes starts with n - 1 occurrences, and each of its at most n - 1 merges adds two.
     occurrences = np.empty(2 * 3 * max(1, len(symbols)), np.int32)
@@ -283,22 +284,8 @@ def learn_merges(
     merges = np.empty(3 * max_tokens, np.int64)
     while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
         stop = min(max_tokens, int(counters[TOKENS]) + REPORT_EVERY)
-        learn_merge_steps(
-            symbols,
-            starts,
-            lengths,
-            frequencies,
-            pairs,
-            occurrences,
-            changed,
-            heap,
-            token_bytes,
-            token_ends,
-            spellings,
-            merges,
-            counters,
-            stop,
-        )
+        spelling = token_bytes, token_ends, spellings
+        learn_merge_steps(*of_pieces, pairs, occurrences, changed, heap, *spelling, merges, counters, stop)
         report(int(counters[TOKENS]))
         new_pairs = 2 * int(counters[TOKENS] + REPORT_EVERY)
         while (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs):

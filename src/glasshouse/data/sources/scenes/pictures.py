@@ -6,7 +6,7 @@ Coordinates within a sprite are fractions of its width and height, from its uppe
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from random import Random
 from typing import ClassVar
@@ -40,7 +40,6 @@ BLANK = 128
 # Left, top, right, bottom.
 Box = tuple[int, int, int, int]
 Colour = tuple[int, int, int]
-Points = list[tuple[float, float]]
 
 COLOURS: dict[str, Colour] = {
     "red": (214, 38, 44),
@@ -53,6 +52,53 @@ GOLD, AMBER = (255, 178, 20), (240, 130, 0)
 ORANGE, WHITE, BLACK = (244, 84, 8), (255, 255, 255), (16, 16, 20)
 ROYAL, LEMON = (24, 60, 196), (250, 214, 30)
 GREY, PALE = (104, 116, 130), (206, 214, 222)
+
+
+# The forms of a sprite's parts: the points of a polygon, the box of an ellipse, and a vertical band from left to right that
+# colours whatever has been drawn so far.
+POLYGON, ELLIPSE, BAND = "polygon", "ellipse", "band"
+_STAR = [
+    number
+    for angle, radius in zip(np.arange(10) * np.pi / 5, np.where(np.arange(10) % 2, 0.19, 0.53), strict=True)
+    for number in (0.5 + radius * np.sin(angle), 0.53 - radius * np.cos(angle))
+]
+# Kind -> its parts from the back: a form, its coordinates, and its colour; None is the colour of the group.
+SPRITES: dict[str, list[tuple[str, Sequence[float], Colour | None]]] = {
+    "circle": [(ELLIPSE, (0, 0, 1, 1), None)],
+    "square": [(POLYGON, (0.06, 0.06, 0.94, 0.06, 0.94, 0.94, 0.06, 0.94), None)],
+    "triangle": [(POLYGON, (0.5, 0, 1, 0.98, 0, 0.98), None)],
+    "star": [(POLYGON, _STAR, None)],
+    "diamond": [(POLYGON, (0.5, 0, 0.9, 0.5, 0.5, 1, 0.1, 0.5), None)],
+    "goldfish": [
+        (POLYGON, (0.6, 0.5, 1, 0, 0.88, 0.5, 1, 1), AMBER),
+        (POLYGON, (0.2, 0.3, 0.45, 0, 0.62, 0.3), AMBER),
+        (ELLIPSE, (0, 0.14, 0.76, 0.92), GOLD),
+        (ELLIPSE, (0.12, 0.34, 0.24, 0.54), BLACK),
+    ],
+    "nemo": [
+        (ELLIPSE, (0.68, 0.2, 1, 0.8), ORANGE),
+        (ELLIPSE, (0, 0.06, 0.82, 0.94), ORANGE),
+        (BAND, (0.22 - 0.03, 0.37 + 0.03), BLACK),
+        (BAND, (0.22, 0.37), WHITE),
+        (BAND, (0.6 - 0.03, 0.74 + 0.03), BLACK),
+        (BAND, (0.6, 0.74), WHITE),
+        (BAND, (0.95, 1), BLACK),
+        (ELLIPSE, (0.06, 0.32, 0.16, 0.5), BLACK),
+    ],
+    "tang": [
+        (POLYGON, (0.66, 0.5, 1, 0.05, 1, 0.95), LEMON),
+        (ELLIPSE, (0, 0.02, 0.8, 0.98), ROYAL),
+        (ELLIPSE, (0.24, 0.3, 0.74, 0.62), BLACK),
+        (ELLIPSE, (0.1, 0.3, 0.2, 0.46), WHITE),
+    ],
+    "shark": [
+        (POLYGON, (0.78, 0.6, 1, 0.08, 0.94, 0.6, 1, 0.96), GREY),
+        (POLYGON, (0.34, 0.4, 0.56, 0, 0.6, 0.4), GREY),
+        (ELLIPSE, (0, 0.3, 0.92, 0.9), GREY),
+        (POLYGON, (0.08, 0.68, 0.46, 0.66, 0.74, 0.7, 0.44, 0.9), PALE),
+        (ELLIPSE, (0.12, 0.42, 0.19, 0.54), BLACK),
+    ],
+}
 
 
 def draw_scene(meaning: Meaning, generator: Random, size: int = SIZE) -> np.ndarray:
@@ -114,88 +160,25 @@ def _touch(one: Box, other: Box) -> bool:
 @cache
 def sprite(kind: str, colour: str, width: int, height: int) -> np.ndarray:
     """An image (height, width, 4): premultiplied red, green and blue from 0 to 255, and opacity from 0 to 1."""
-    canvas = _Canvas(width, height)
-    _DRAW_FUNCTIONS[kind](canvas, COLOURS.get(colour, BLACK))
-    pixels = np.asarray(canvas.image, np.float32)
+    size = (width * SUPERSAMPLING, height * SUPERSAMPLING)
+    image = Image.new("RGBA", size)
+    for form, numbers, part_colour in SPRITES[kind]:
+        fill = (*(part_colour or COLOURS[colour]), 255)
+        if form == POLYGON:
+            points = zip(numbers[::2], numbers[1::2], strict=True)
+            ImageDraw.Draw(image).polygon([(x * size[0], y * size[1]) for x, y in points], fill=fill)
+        elif form == ELLIPSE:
+            left, top, right, bottom = numbers
+            box = (left * size[0], top * size[1], right * size[0] - 1, bottom * size[1] - 1)
+            ImageDraw.Draw(image).ellipse(box, fill=fill)
+        else:
+            band = Image.new("RGBA", size)
+            ImageDraw.Draw(band).rectangle([numbers[0] * size[0], 0, numbers[1] * size[0] - 1, size[1]], fill=fill)
+            image.paste(band, mask=Image.composite(image, band, band).getchannel("A"))
+    pixels = np.asarray(image, np.float32)
     opacity = pixels[..., 3:] / 255
     weighted = np.concatenate([pixels[..., :3] * opacity, opacity], axis=-1)
     return weighted.reshape(height, SUPERSAMPLING, width, SUPERSAMPLING, 4).mean((1, 3))
-
-
-class _Canvas:
-    """A large transparent image whose coordinates are fractions of its width and height."""
-
-    def __init__(self, width: int, height: int) -> None:
-        self.size = (width * SUPERSAMPLING, height * SUPERSAMPLING)
-        self.image = Image.new("RGBA", self.size)
-        self.pen = ImageDraw.Draw(self.image)
-
-    def polygon(self, points: Points, colour: Colour) -> None:
-        self.pen.polygon([(x * self.size[0], y * self.size[1]) for x, y in points], fill=(*colour, 255))
-
-    def ellipse(self, left: float, top: float, right: float, bottom: float, colour: Colour) -> None:
-        box = (left * self.size[0], top * self.size[1], right * self.size[0] - 1, bottom * self.size[1] - 1)
-        self.pen.ellipse(box, fill=(*colour, 255))
-
-    def vertical_band(self, left: float, right: float, colour: Colour) -> None:
-        """Colour a vertical band of whatever has been drawn so far."""
-        band = Image.new("RGBA", self.size)
-        edges = [left * self.size[0], 0, right * self.size[0] - 1, self.size[1]]
-        ImageDraw.Draw(band).rectangle(edges, fill=(*colour, 255))
-        self.image.paste(band, mask=Image.composite(self.image, band, band).getchannel("A"))
-        self.pen = ImageDraw.Draw(self.image)
-
-
-def _star(canvas: _Canvas, colour: Colour) -> None:
-    angles = np.arange(10) * np.pi / 5
-    radii = np.where(np.arange(10) % 2, 0.19, 0.53)
-    points = [(0.5 + r * np.sin(t), 0.53 - r * np.cos(t)) for t, r in zip(angles, radii, strict=True)]
-    canvas.polygon(points, colour)
-
-
-def _goldfish(canvas: _Canvas, colour: Colour) -> None:
-    canvas.polygon([(0.6, 0.5), (1, 0), (0.88, 0.5), (1, 1)], AMBER)
-    canvas.polygon([(0.2, 0.3), (0.45, 0), (0.62, 0.3)], AMBER)
-    canvas.ellipse(0, 0.14, 0.76, 0.92, GOLD)
-    canvas.ellipse(0.12, 0.34, 0.24, 0.54, BLACK)
-
-
-def _nemo(canvas: _Canvas, colour: Colour) -> None:
-    canvas.ellipse(0.68, 0.2, 1, 0.8, ORANGE)
-    canvas.ellipse(0, 0.06, 0.82, 0.94, ORANGE)
-    for left, right in ((0.22, 0.37), (0.6, 0.74)):
-        canvas.vertical_band(left - 0.03, right + 0.03, BLACK)
-        canvas.vertical_band(left, right, WHITE)
-    canvas.vertical_band(0.95, 1, BLACK)
-    canvas.ellipse(0.06, 0.32, 0.16, 0.5, BLACK)
-
-
-def _tang(canvas: _Canvas, colour: Colour) -> None:
-    canvas.polygon([(0.66, 0.5), (1, 0.05), (1, 0.95)], LEMON)
-    canvas.ellipse(0, 0.02, 0.8, 0.98, ROYAL)
-    canvas.ellipse(0.24, 0.3, 0.74, 0.62, BLACK)
-    canvas.ellipse(0.1, 0.3, 0.2, 0.46, WHITE)
-
-
-def _shark(canvas: _Canvas, colour: Colour) -> None:
-    canvas.polygon([(0.78, 0.6), (1, 0.08), (0.94, 0.6), (1, 0.96)], GREY)
-    canvas.polygon([(0.34, 0.4), (0.56, 0), (0.6, 0.4)], GREY)
-    canvas.ellipse(0, 0.3, 0.92, 0.9, GREY)
-    canvas.polygon([(0.08, 0.68), (0.46, 0.66), (0.74, 0.7), (0.44, 0.9)], PALE)
-    canvas.ellipse(0.12, 0.42, 0.19, 0.54, BLACK)
-
-
-_DRAW_FUNCTIONS = {
-    "circle": lambda canvas, colour: canvas.ellipse(0, 0, 1, 1, colour),
-    "square": lambda canvas, colour: canvas.polygon([(0.06, 0.06), (0.94, 0.06), (0.94, 0.94), (0.06, 0.94)], colour),
-    "triangle": lambda canvas, colour: canvas.polygon([(0.5, 0), (1, 0.98), (0, 0.98)], colour),
-    "star": _star,
-    "diamond": lambda canvas, colour: canvas.polygon([(0.5, 0), (0.9, 0.5), (0.5, 1), (0.1, 0.5)], colour),
-    "goldfish": _goldfish,
-    "nemo": _nemo,
-    "tang": _tang,
-    "shark": _shark,
-}
 
 
 class Scenes(GeneratedSource):
