@@ -118,8 +118,8 @@ class CorpusShards:
         """Remove the shards and plan them anew if the files of a split, which is returned, have another checksum."""
         if not (self.folder / MANIFEST).is_file():
             return []
-        manifest = read_manifest(self.folder)
-        damaged = [split for split in SPLITS if _checksum(self.folder, split) != manifest["splits"][split]["checksum"]]
+        facts = read_manifest(self.folder)["splits"]
+        damaged = [split for split in SPLITS if _checksum(self.folder, split) != facts.get(split, {}).get("checksum")]
         if damaged:
             with self._writing():
                 shutil.rmtree(self.folder)

@@ -21,19 +21,13 @@ FORMAT = 1
 TEXT_SETTINGS = ("field", "validation", "test")
 
 
-class SplitChecksum(TypedDict):
-    """What is checked of a split when it is used."""
-
-    checksum: str
-
-
 class CorpusManifest(TypedDict):
     """The manifest of prepared text, as far as readers need it."""
 
     format: Count
     fingerprint: str
     settings: dict[str, Any]
-    splits: dict[str, SplitChecksum]
+    splits: dict[str, dict[str, Any]]
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
