@@ -27,7 +27,6 @@ from glasshouse.records import progress_bar, run_folder, user_paths
 from glasshouse.specs import catalogue, recipes, spec_fields, spec_files
 from glasshouse.specs.errors import DataError, Interrupted, LaunchError
 from glasshouse.specs.spec import DataSpec
-from glasshouse.studies.places import MOST_TASKS
 from glasshouse.training import parent_death
 
 
@@ -162,6 +161,8 @@ def submit_preparation(
     If the folder is finished, nothing is submitted. `settings` are fields of the data spec, as for `prepare_data`. In a dry
     run the script is made, and nothing is created or submitted.
     """
+    from glasshouse.studies.places import MOST_TASKS  # imports torch, which a worker does not need
+
     data, _ = _data_spec(files, recipe, tokenizer, settings)
     paths = [user_paths.expand(file).absolute() for file in files]
     for path in paths:
