@@ -176,7 +176,8 @@ def submit_preparation(
     name = run_folder.checked_name((own_name or "text") if name is None else name, "job")
     if on.jobs is not None and not 1 <= on.jobs <= MOST_TASKS:
         raise LaunchError(f"is not between 1 and {MOST_TASKS}; choose another number of jobs", "jobs", on.jobs)
-    checked = submission.checked(replace(on, gpus_per_node=0), single_process=True)
+    checked = replace(on, gpus_per_node=0).settings().for_single_process()
+    submission.check(checked, on.dry_run)
     tasks = range(min(on.jobs or checked.jobs or 1, MOST_TASKS))
     submitted = Submission()
     if on.dry_run or not folder or not (folder / MANIFEST).is_file():
