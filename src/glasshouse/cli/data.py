@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import glasshouse
 from glasshouse.cli.doctor import milliseconds
 from glasshouse.cli.jobs import print_submission
 from glasshouse.cli.options import Device, Limits, On, argument, cluster, group, has_options, option
