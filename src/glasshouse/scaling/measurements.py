@@ -3,15 +3,16 @@
 N parameters, D tokens, C compute in FLOPs.
 """
 
-import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glasshouse.data.tables import reading
+from glasshouse.data.tables.table import TableFormat
 from glasshouse.specs.errors import DataError
 
 
@@ -101,30 +102,45 @@ class MeasuredLosses:
 def read_csv(
     path: str | Path, parameters: str, tokens: str, loss: str, flops: str | None = None, curve: str | None = None
 ) -> MeasuredLosses:
-    """Read measurements from columns of a CSV file.
+    """Read measurements from columns of a CSV file, or of another table.
 
     A column may have a factor: "tokens_millions*1e6". Without `flops`, C = 6 N D. Rows that have the same value of `curve`
     are points of one training curve; without it every row is a run of its own.
     """
-    table = _read_table(Path(path))
-    columns = {"parameters": parameters, "tokens": tokens, "loss": loss, **({"flops": flops} if flops else {})}
-    found = {quantity: _numbers(table, path, name) for quantity, name in columns.items()}
+    table = reading.read(Path(path), TableFormat(header="yes"))
+    rows = list(table.rows())
+    if len(rows) < LEAST_MEASUREMENTS:
+        raise DataError(f"{path} has {len(rows)} rows, and a scaling law needs at least {LEAST_MEASUREMENTS}; measure more")
+    cells = dict(zip(table.names, zip(*rows, strict=True), strict=True))
+
+    def column(name: str) -> Sequence[str]:
+        if name not in cells:
+            raise DataError(f"{path} has no column {name!r}; its columns are: {table.listing()}")
+        return cells[name]
+
+    def numbers(name: str) -> Array:
+        name, _, factor = name.partition("*")
+        return np.array([_number(text) for text in column(name)]) * (_number(factor) if factor else 1.0)
+
+    asked = {"parameters": parameters, "tokens": tokens, "loss": loss, **({"flops": flops} if flops else {})}
+    found = {quantity: numbers(name) for quantity, name in asked.items()}
     found.setdefault("flops", FLOPS_PER_PARAMETER_AND_TOKEN * found["parameters"] * found["tokens"])
     for quantity, values in found.items():
         least, most = (LEAST_FLOPS, MOST_FLOPS) if quantity == "flops" else (LEAST_VALUE, MOST_VALUE)
         if len(bad := np.flatnonzero(~((values >= least) & (values <= most)))):
-            sign = ". A loss below 0 is a log-likelihood with the wrong sign" if quantity == "loss" else ""
-            raise DataError(
-                f"{path}, row {bad[0] + 2}: {quantity} is {values[bad[0]]:g} and must be from {least:g} to {most:g}; "
-                f"correct or remove the row, or give the column a factor, such as {quantity}*1e6{sign}"
-            )
-    rows = len(found["loss"])
-    if rows < LEAST_MEASUREMENTS:
-        raise DataError(
-            f"{path} has {rows} rows; a scaling law needs at least {LEAST_MEASUREMENTS}, of several sizes and budgets"
-        )
-    runs = np.arange(rows) if curve is None else np.unique(np.array(_column(table, path, curve)), return_inverse=True)[1]
+            remedies = ("correct or remove it", f"give the column a factor, such as {asked.get(quantity, quantity)}*1e6")
+            problem = f"{quantity} is {values[bad[0]]:g} and must be a number from {least:g} to {most:g}"
+            raise table.wrong(bad.tolist(), problem, remedies)
+    runs = np.arange(len(rows)) if curve is None else np.unique(np.array(column(curve)), return_inverse=True)[1]
     return MeasuredLosses(found["parameters"], found["tokens"], found["flops"], found["loss"], runs.astype(np.int64))
+
+
+def _number(text: str) -> float:
+    """NaN if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def to_csv(measured: MeasuredLosses) -> str:
@@ -132,44 +148,3 @@ def to_csv(measured: MeasuredLosses) -> str:
     columns = zip(measured.parameters, measured.tokens, measured.losses, measured.flops, measured.runs, strict=True)
     rows = [f"{size:.0f},{tokens:.0f},{loss:.6g},{flops:.6g},{run}" for size, tokens, loss, flops, run in columns]
     return "\n".join(["parameters,tokens,loss,flops,run", *rows, ""])
-
-
-def _read_table(path: Path) -> Mapping[str, list[str]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
-            names = list(reader.fieldnames or [])
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}; check the path") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read as a CSV file in UTF-8 ({error})") from None
-    if not rows:
-        raise DataError(f"{path} has no rows; the first line must name the columns, and each other line is a run")
-    return {name: [row.get(name) or "" for row in rows] for name in names}
-
-
-def _column(table: Mapping[str, list[str]], path: str | Path, name: str) -> list[str]:
-    if name not in table:
-        raise DataError(f"{path} has no column {name!r}; its columns are: {', '.join(table)}")
-    return table[name]
-
-
-def _numbers(table: Mapping[str, list[str]], path: str | Path, name: str) -> Array:
-    """The numbers of a column, times the factor that its name may have."""
-    column, _, factor_text = name.partition("*")
-    texts = _column(table, path, column)
-    try:
-        factor = float(factor_text) if factor_text else 1.0
-    except ValueError:
-        raise DataError(f"{name!r} has no number after the '*'; write it like {column}*1e6") from None
-    numbers = []
-    for row, text in enumerate(texts):
-        try:
-            numbers.append(float(text) * factor)
-        except ValueError:
-            shown = repr(text) if text.strip() else "empty"
-            raise DataError(
-                f"{path}, row {row + 2}: {column} is {shown} and must be a number; fill it in or remove the row"
-            ) from None
-    return np.array(numbers)

@@ -110,7 +110,6 @@ def train_tokens(job: Job) -> int:
 
 def make_plan(job: Job, grid: SizeGrid, most_epochs: float = MOST_EPOCHS) -> list[PlannedSize]:
     """Plan the runs of a study. `job` is that of the recipe, with its data."""
-    _refuse_beyond(job, grid)
     step_tokens, data_tokens = round(job.step_tokens()), train_tokens(job)
     planned: list[PlannedSize] = []
     for budget, shapes in _shapes_by_budget(job, grid).items():
@@ -170,23 +169,6 @@ def _parameters_by_layers(job: Job, width: int) -> dict[int, int]:
     return {layers: one + (layers - 1) * (two - one) for layers in depths}
 
 
-def _refuse_beyond(job: Job, grid: SizeGrid) -> None:
-    """Refuse a budget for which even the largest shape is too small, before the ladder is built, which takes seconds."""
-    widths = range(MOST_WIDTH, 0, -WIDTH_UNIT)
-    most = next((max(counts.values()) for width in widths if (counts := _parameters_by_layers(job, width))), 0)
-    budget = max(grid.budgets)
-    # Of the sizes of a budget, from the smallest, the last without which there are too few.
-    step = grid.spread ** (2 * (LEAST_SIZES - 1) / (grid.sizes - 1)) / grid.spread
-    needed = grid.middles[budget] * step
-    if most and needed > most * math.exp(FURTHEST):
-        reached = 6 * grid.tokens_per_parameter * (most / step) ** 2
-        raise SpecError(
-            f"at {budget:.3g} FLOPs {LEAST_SIZES} sizes would have up to {needed:.2g} parameters, and the largest shape of "
-            f"this recipe has {most:.2g}; choose budgets of at most about {reached:.0e} FLOPs, or a larger "
-            "--tokens-per-parameter"
-        )
-
-
 def _shapes_by_budget(job: Job, grid: SizeGrid) -> dict[float, list[ModelShape]]:
     """The shapes of every budget, from one grid for all budgets."""
     spacing = 2 * math.log(grid.spread) / (grid.sizes - 1)
@@ -200,7 +182,7 @@ def _shapes_by_budget(job: Job, grid: SizeGrid) -> dict[float, list[ModelShape]]
         if len(chosen) < LEAST_SIZES:
             raise SpecError(
                 f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / grid.spread:,.0f} to "
-                f"{middle * grid.spread:,.0f} parameters; choose larger budgets, a smaller vocabulary, or another "
+                f"{middle * grid.spread:,.0f} parameters; choose larger or smaller budgets, or another vocabulary or "
                 "--tokens-per-parameter"
             )
         found[budget] = sorted(chosen, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])

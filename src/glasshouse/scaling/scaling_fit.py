@@ -5,7 +5,7 @@ N parameters, D tokens, C compute in FLOPs.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,24 +22,7 @@ ISOFLOP, ENVELOPE = "IsoFLOP", "envelope"
 WIDE, NO_FLOOR = 0.5, 0.01
 # If C / (N D) varies by a larger ratio between measurements, one factor for all is rough.
 UNEVEN_FLOPS = 1.5
-Fit = TypeVar("Fit")
-
-
-class LawFit(Protocol):
-    """A fitted law of the best size. Every quantity has the value of the fit first, and then those of the resamples."""
-
-    @property
-    def freedom(self) -> int: ...
-    @property
-    def fits(self) -> bool:
-        """Whether the law is near the measured losses. Only a parametric law can tell how far it is from them."""
-
-    @property
-    def exponents(self) -> Array:
-        """The exponent of C in the best N."""
-
-    def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Array, Array, Array | None]:
-        """The best N and D for a budget and its N D, and the loss that they reach, if the law knows it."""
+Fit = TypeVar("Fit", IsoFLOPFit, ParametricFit, PowerLaw)
 
 
 @dataclass(frozen=True)
@@ -79,7 +62,7 @@ class ScalingFit:
         return float(self.measurements.flops.max())
 
     @property
-    def laws(self) -> dict[str, LawFit]:
+    def laws(self) -> dict[str, IsoFLOPFit | ParametricFit | PowerLaw]:
         found = {ISOFLOP: self.isoflop, PARAMETRIC: self.parametric, REPEATED: self.repeated, ENVELOPE: self.envelope}
         return {name: law for name, law in found.items() if law is not None}
 
