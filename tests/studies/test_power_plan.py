@@ -1,6 +1,5 @@
 """The power plan: the difference that the seeds find, and where the standard deviation comes from."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +8,11 @@ import pytest
 
 from glasshouse.studies import power_plan, study_folder
 from glasshouse.studies.power_plan import DifferenceDeviation, seeds_to_find, smallest_difference
-from glasshouse.studies.study_folder import Design, Tuning
+from glasshouse.studies.study_folder import Design
 from glasshouse.verdicts import statistics
 from glasshouse.verdicts.sequential_tests import Look
 from glasshouse.verdicts.verdict import VerdictRule
-from tests.studies.example_studies import make_design, write_run, write_study
+from tests.studies.example_studies import make_design, write_study
 
 NORMS = "model.norm=layer,rms"
 SEEDS = tuple(range(8))
@@ -79,30 +78,6 @@ def test_the_newest_finished_study_of_the_same_recipe_and_metric_counts() -> Non
     assert power_plan.deviation_of_earlier_study(planned(created=4.0, metric="test.loss"), root) is None
     other = replace(planned(created=4.0), arms=tuple(replace(arm, recipe="characters") for arm in planned().arms))
     assert power_plan.deviation_of_earlier_study(other, root) is None
-
-
-def test_tuning_runs_are_pairs_if_there_are_enough() -> None:
-    values = ["1", "2", "3", "4", "5", "6", "7", "8"]
-    found: dict[str, float | None] = {value: float(value) for value in values}
-    tuning = Tuning(
-        "training.clip", {"layer": values, "rms": values}, (100, 101), {"layer": found, "rms": found}, {"layer": "1"}
-    )
-    design = planned(tuning=tuning)
-    study = study_folder.create(design, "tuned")
-    layer, rms = design.arms
-    for value in values:
-        # The values in the worse half differ between seeds by much more.
-        spread = 0.02 if float(value) <= 4 else 50.0
-        for seed, sign in zip(tuning.seeds, (-1, 1), strict=True):
-            write_run(study.tuning_run(layer, value, seed), layer.spec, 3.0)
-            write_run(study.tuning_run(rms, value, seed), rms.spec, 3.0 + sign * spread)
-    deviation = power_plan.deviation_of_tuning(study, design)
-    assert deviation is not None
-    assert deviation.value == pytest.approx(0.02 * math.sqrt(2))
-    assert "8 pairs of tuning runs" in deviation.source
-    few = replace(tuning, values={"layer": values[:3], "rms": values[:3]}, found={"layer": {"1": 1.0}})
-    assert power_plan.deviation_of_tuning(study, replace(design, tuning=few)) is None
-    assert power_plan.deviation_of_tuning(study, replace(design, tuning=None)) is None
 
 
 @pytest.mark.parametrize("looks", [(), LOOKS])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import study_folder, study_registration
+from glasshouse.studies import study_folder, study_request
 from glasshouse.studies.study_folder import Design, Tuning
 from glasshouse.studies.study_options import Question
 from glasshouse.verdicts.verdict import VerdictRule
@@ -43,7 +43,7 @@ def plan() -> Design:
     ],
 )
 def test_the_digest_covers_what_a_verdict_depends_on(changed: Design) -> None:
-    assert study_registration.digest(changed) != study_registration.digest(plan())
+    assert study_request.digest(changed) != study_request.digest(plan())
 
 
 def test_the_digest_does_not_change_while_the_study_runs() -> None:
@@ -54,17 +54,17 @@ def test_the_digest_does_not_change_while_the_study_runs() -> None:
         replace(arm, spec=replace(arm.spec, training=replace(arm.spec.training, learning_rate=0.1))) for arm in design.arms
     )
     later = replace(design, tuning=tuned, arms=specs, notes=("a note",), finished=True, judged=(2,), created=1.0)
-    assert study_registration.digest(later) == study_registration.digest(design)
+    assert study_request.digest(later) == study_request.digest(design)
     growing = replace(design, question=replace(design.question, until_decided=True, batch=2, max_seeds=6), seeds=(0, 1))
-    assert study_registration.digest(replace(growing, seeds=(0, 1, 2, 3))) == study_registration.digest(growing)
+    assert study_request.digest(replace(growing, seeds=(0, 1, 2, 3))) == study_request.digest(growing)
 
 
 def test_a_plan_that_was_changed_after_its_registration_is_refused() -> None:
     design = plan()
-    registered = replace(design, registered=study_registration.new_registration(design))
+    registered = study_request.registered(design)
     study = study_folder.create(registered, "norms")
     assert study.design().registered == registered.registered
-    study_registration.check(study, study.design())
+    study_request.check_registration(study, study.design())
     with refused(RunError, registered.registered.digest[:12]):
-        study_registration.check(study, replace(study.design(), rule=VerdictRule(margin=1.0)))
-    study_registration.check(study, replace(design, rule=VerdictRule(margin=1.0)))
+        study_request.check_registration(study, replace(study.design(), rule=VerdictRule(margin=1.0)))
+    study_request.check_registration(study, replace(design, rule=VerdictRule(margin=1.0)))

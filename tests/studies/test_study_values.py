@@ -8,7 +8,7 @@ import numpy as np
 import glasshouse
 from glasshouse.api import reports
 from glasshouse.specs.errors import SpecError
-from glasshouse.studies import study_folder, study_registration, study_request, study_values
+from glasshouse.studies import study_folder, study_request, study_values
 from glasshouse.studies.study_options import Question
 from glasshouse.verdicts.verdict import ItemScores, judge, judge_pairs
 from tests.refusals import refused
@@ -29,7 +29,7 @@ def positions() -> study_folder.StudyFolder:
 def test_pairs_are_added_to_a_finished_study_and_the_planned_verdicts_stay() -> None:
     study = positions()
     before = reports.write_study(study)
-    digest = study_registration.digest(study.design())
+    digest = study_request.digest(study.design())
     assert before.pairs == ()
     opened = glasshouse.studies.judge_all_pairs("positions")
     after = opened.comparison
@@ -42,7 +42,7 @@ def test_pairs_are_added_to_a_finished_study_and_the_planned_verdicts_stay() -> 
     assert after.pairs[2].difference.word == "worse"
     assert after.pairs[2].difference.sentence.startswith("none is worse than rotary by")
     assert after.command.endswith("--all-pairs --name positions")
-    assert study_registration.digest(study.design()) == digest, "a registered study may be asked for its pairs"
+    assert study_request.digest(study.design()) == digest, "a registered study may be asked for its pairs"
     assert opened.pairs == {(pair.arm, pair.against): pair.difference for pair in after.pairs}
     table = json.loads((study.path / "comparison.json").read_text())
     assert [pair["against"] for pair in table["pairs"]] == ["learned", "learned", "rotary"]

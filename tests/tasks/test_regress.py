@@ -8,7 +8,7 @@ import glasshouse
 from glasshouse.data import prepared_data
 from glasshouse.specs import recipes
 from glasshouse.specs.errors import DataError, Interrupted, SpecError
-from glasshouse.studies.study_metric import metric_declaration
+from glasshouse.studies.study_values import metric_declaration
 from glasshouse.training.job import Job
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values

@@ -15,8 +15,6 @@ from glasshouse.scaling.scaling_fit import ISOFLOP, ScalingFit
 
 @dataclass(frozen=True)
 class SizeForecast:
-    """The predicted loss of one size."""
-
     name: str
     parameters: float
     tokens: float
@@ -48,7 +46,6 @@ class ForecastOutcome:
 
     @property
     def rows(self) -> list[tuple[SizeForecast, float]]:
-        """The sizes with the mean of their measured losses."""
         measured = [(size, self.losses.get(size.name, ())) for size in self.forecast.sizes]
         return [(size, float(np.mean(losses))) for size, losses in measured if len(losses)]
 

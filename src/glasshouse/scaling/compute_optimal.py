@@ -23,8 +23,6 @@ EMBEDDINGS = (EMBEDDING, "position", "segments")
 
 @dataclass(frozen=True)
 class TrainedSize:
-    """The N and D of a run."""
-
     parameters: float
     tokens: float
 
@@ -48,7 +46,6 @@ class OptimumCheck:
 
     @property
     def verdict(self) -> str:
-        """The answer in plain words."""
         ratio, remedy, beyond = self.ratio, "", ""
         if ratio.low > CLOSE:
             answer = "This run is not compute-optimal: it is too large and was trained too briefly"
@@ -114,7 +111,6 @@ def size_of_run(plan: Mapping[str, Mapping[str, int] | int], counted: str = ALL)
 
 
 def count_parameters(by_part: Mapping[str, int], counted: str) -> int:
-    """The number of parameters of a model, counted in one of three ways."""
     if counted not in COUNTS:
         raise DataError(f"is not one of: {', '.join(COUNTS)}", "count", counted)
     parameters = sum(by_part.values())

@@ -46,7 +46,6 @@ class PowerLaw:
         return np.asarray(np.exp(self.intercepts + self.exponents * np.log(compute)))
 
     def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Array, Array, None]:
-        """The best N and D for a budget."""
         sizes = self.at(budget)
         return sizes, product_nd / sizes, None
 
@@ -85,7 +84,6 @@ class Parabola:
 
     @property
     def share_with_minimum(self) -> float:
-        """The share of the resamples that have a minimum."""
         return float(np.mean(np.isfinite(self.minima[1:])))
 
     @property
@@ -127,7 +125,6 @@ class IsoFLOPFit:
         return [parabola for parabola in self.parabolas if parabola.usable]
 
     def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Array, Array, None]:
-        """The best N and D for a budget."""
         return self.sizes.at(budget), self.tokens.at(budget), None
 
 
@@ -143,10 +140,7 @@ def fit(measured: MeasuredLosses, resample_count: int, seed: int = 0) -> IsoFLOP
     few = few_sizes(measured)
     kept = [float(budget) for budget in np.unique(measured.budgets) if budget not in few]
     if few and len(kept) < LEAST_BUDGETS:
-        raise FewSizes(
-            f"the budget of {few[0]:.3g} FLOPs has fewer than {LEAST_SIZES} sizes, which a parabola needs; measure more "
-            "sizes at this budget, or leave it out with --budgets"
-        )
+        raise FewSizes(f"the budget of {few[0]:.3g} FLOPs has fewer than {LEAST_SIZES} sizes; measure more, or leave it out")
     # Runs that are in several budgets keep their weight: the seed is the same, and so are the numbers of the runs.
     parabolas = [fit_parabola(measured, budget, resample_count, seed) for budget in kept]
     usable = [parabola for parabola in parabolas if parabola.usable]
@@ -173,7 +167,6 @@ def few_sizes(measured: MeasuredLosses) -> list[float]:
 
 
 def fit_parabola(measured: MeasuredLosses, budget: float, resample_count: int = 0, seed: int = 0) -> Parabola:
-    """Fit the curve of one budget."""
     here = measured.budgets == budget
     log_parameters, losses = np.log(measured.parameters[here]), measured.losses[here]
     centre = float(log_parameters.mean())

@@ -124,7 +124,6 @@ def frontiers(fit: ScalingFit) -> list[MethodFrontier]:
 
 
 def isoflop_frontier(fit: IsoFLOPFit) -> MethodFrontier:
-    """A power law through the lowest losses of the usable budgets."""
     budgets = [parabola.budget for parabola in fit.usable]
     rows = np.stack([parabola.lowest_losses for parabola in fit.usable], 1)
     # A resample without a minimum keeps the lowest loss of the fit, as in the power law of the best sizes.

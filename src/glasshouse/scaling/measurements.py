@@ -85,8 +85,8 @@ class MeasuredLosses:
                 rows.append((float(self.parameters[own[0]]), float(at_tokens), budget, float(at_loss), int(run)))
         if not rows:
             raise DataError(
-                f"no run reaches a budget of {', '.join(f'{budget:.3g}' for budget in budgets)} FLOPs; the measurements "
-                f"have {self.flops.min():.3g} to {self.flops.max():.3g}"
+                f"no run reaches a budget of {', '.join(f'{budget:.3g}' for budget in budgets)} FLOPs; name budgets from "
+                f"{self.flops.min():.3g} to {self.flops.max():.3g}"
             )
         parameters, tokens, flops, losses, runs = np.array(rows).T
         numbers = np.unique(runs, return_inverse=True)[1].astype(np.int64)

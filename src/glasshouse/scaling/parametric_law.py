@@ -51,7 +51,6 @@ class ParametricLaw:
     repetitions: Any = None  # R; None if repeated tokens count as new ones
 
     def changed(self, change: Callable[[Any], Any]) -> "ParametricLaw":
-        """The law with every coefficient changed."""
         return ParametricLaw(*(None if each is None else change(each) for each in vars(self).values()))
 
     def effective_tokens(self, tokens: Any, different_tokens: Any) -> Any:
@@ -106,7 +105,6 @@ class ParametricFit:
 
     @property
     def law(self) -> ParametricLaw:
-        """The law of all measurements."""
         return self.laws.changed(lambda values: values[0])
 
     @property
@@ -115,7 +113,6 @@ class ParametricFit:
 
     @property
     def freedom(self) -> int:
-        """The degrees of freedom of the noise."""
         return len(self.residuals) - COEFFICIENTS - (self.laws.repetitions is not None)
 
     @property
@@ -125,7 +122,6 @@ class ParametricFit:
 
     @property
     def fits(self) -> bool:
-        """Whether the law is near the measured losses."""
         return self.deviation <= POOR_FIT
 
     @property
@@ -133,7 +129,6 @@ class ParametricFit:
         return np.asarray(self.laws.size_exponent)
 
     def best(self, budget: float, product_nd: float, different_tokens: float | None) -> tuple[Array, Array, Array]:
-        """The best N and D for a given N D, and the loss."""
         sizes = self.laws.best_parameters(product_nd, different_tokens)
         tokens = product_nd / sizes
         return sizes, tokens, self.laws.loss(sizes, tokens, different_tokens)
@@ -176,15 +171,9 @@ def _check_measurements(measured: MeasuredLosses) -> None:
             )
     product_nd = measured.parameters * measured.tokens
     if product_nd.max() < LEAST_RANGE * product_nd.min():
-        raise DataError(
-            "all runs have nearly the same compute, where N and D cannot be told apart; measure at least two budgets that "
-            f"differ by {LEAST_RANGE:g} times"
-        )
+        raise DataError(f"all runs have nearly the same compute; measure two budgets that differ by {LEAST_RANGE:g} times")
     if len(measured) < LEAST_MEASUREMENTS:
-        raise DataError(
-            f"there are {len(measured)} measurements, and the law has {COEFFICIENTS} coefficients; measure at least "
-            f"{LEAST_MEASUREMENTS}"
-        )
+        raise DataError(f"there are {len(measured)} measurements; the law needs {LEAST_MEASUREMENTS}")
 
 
 class _Model:

@@ -21,7 +21,7 @@ from glasshouse.scaling.scale_study import FILE, ScaleStudy
 from glasshouse.scaling.scaling_fit import ScalingFit
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError
-from glasshouse.studies import study_metric
+from glasshouse.studies import study_values
 
 TOKENIZER_FIELDS = ("tokenizer", "tokenizer_file", "vocabulary", "pattern")
 # The largest compute that both recipes measured must be so many times the smallest.
@@ -74,7 +74,6 @@ class MethodTransfer:
 
     @property
     def beyond(self) -> str:
-        """The extrapolation in words; empty if there is none."""
         factor = self.extrapolation
         if factor == 1:
             return ""
@@ -96,7 +95,6 @@ class RecipeTransfer:
 
     @property
     def verdicts(self) -> list[str]:
-        """The answer of each method in plain words."""
         return [_verdict(method, self.a, self.b) for method in self.methods]
 
 
@@ -126,16 +124,12 @@ def _check_studies(studies: Sequence[ScaleStudy]) -> list[str]:
     prints = [study.sizes[0].facts.get("data") for study in studies]
     if None not in prints and prints[0] != prints[1]:
         first, second = (spec.data.source or ", ".join(spec.data.files) for spec in specs)
-        raise DataError(
-            f"the texts or splits differ ({a}: {first}, {b}: {second}), and so their losses are not comparable; "
-            "plan both with the same data"
-        )
+        raise DataError(f"the texts or splits differ ({a}: {first}, {b}: {second}); plan both with the same data")
     differing = [name for name in TOKENIZER_FIELDS if len({getattr(spec.data, name) for spec in specs}) > 1]
-    if differing and study_metric.metric_declaration(studies[0].metric, specs[0].task).per_token:
+    if differing and study_values.metric_declaration(studies[0].metric, specs[0].task).per_token:
         first, second = (", ".join(f"data.{name}={getattr(spec.data, name)}" for name in differing) for spec in specs)
         raise DataError(
-            f"the tokenizers differ ({a}: {first}; {b}: {second}), and losses for each token are not comparable between "
-            "tokenizers; plan both with the same one"
+            f"the tokenizers differ ({a}: {first}; {b}: {second}), and losses are for each token; plan both with one"
         )
     notes = []
     if None in prints:
@@ -165,14 +159,11 @@ def compare(fit_a: ScalingFit, fit_b: ScalingFit, a: str = "A", b: str = "B") ->
     by_fit = [f"{name}: {note}" for name, fit in ((a, fit_a), (b, fit_b)) for note in fit.notes]
     if not methods and apart:
         raise DataError(
-            f"the compute that both {a} and {b} measured must span at least {LEAST_RANGE:g} times ({'; '.join(apart)}); "
-            "plan one of them with the budgets of the other"
+            f"the common compute of {a} and {b} must span {LEAST_RANGE:g} times ({'; '.join(apart)}); plan the same budgets"
         )
     if not methods:
         raise DataError(
-            f"no method fits the lowest loss over compute of both {a} and {b}: the IsoFLOP method needs "
-            f"{loss_frontier.LEAST_BUDGETS} budgets with a certain minimum, and the parametric law several sizes and "
-            f"budgets; measure more ({'; '.join((*notes, *by_fit))})"
+            f"no method fits the lowest loss over compute of both {a} and {b}; measure more ({'; '.join((*notes, *by_fit))})"
         )
     notes += apart
     if len(methods) > 1 and _disagree(*methods):

@@ -45,7 +45,6 @@ class ModelShape:
 
     @property
     def parameters(self) -> dict[str, int]:
-        """The parameters, counted in three ways."""
         return {how: compute_optimal.count_parameters(self.by_part, how) for how in compute_optimal.COUNTS}
 
     @property
@@ -55,8 +54,6 @@ class ModelShape:
 
 @dataclass(frozen=True)
 class PlannedSize:
-    """A shape that is trained at a budget."""
-
     budget: float
     shape: ModelShape
     steps: int
@@ -104,7 +101,6 @@ class SizeGrid:
 
 
 def train_tokens(job: Job) -> int:
-    """The number of tokens of the training data."""
     return round(job.task.example_count(job.prepared.splits["train"]) * job.sequence_tokens())
 
 
@@ -117,17 +113,15 @@ def make_plan(job: Job, grid: SizeGrid, most_epochs: float = MOST_EPOCHS) -> lis
             steps = round(budget / shape.step_flops)
             if steps < LEAST_STEPS:
                 raise SpecError(
-                    f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, and training needs at least {LEAST_STEPS}; "
-                    "choose larger budgets, a smaller training.batch or data.context"
+                    f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, not {LEAST_STEPS}; choose larger budgets"
                 )
             tokens, warmup = steps * step_tokens, round(job.spec.training.warmup * steps)
             planned.append(PlannedSize(budget, shape, steps, tokens, tokens / data_tokens, warmup))
     longest = max(planned, key=lambda size: size.epochs)
     if longest.epochs > most_epochs:
         raise SpecError(
-            f"{longest.shape.name} at {longest.budget:.3g} FLOPs would read the {data_tokens:,} training tokens "
-            f"{longest.epochs:.1f} times, and repeated tokens teach less; choose smaller budgets, or accept it with "
-            f"--most-epochs {math.ceil(longest.epochs)}"
+            f"{longest.shape.name} at {longest.budget:.3g} FLOPs would read the {data_tokens:,} tokens {longest.epochs:.1f} "
+            f"times; choose smaller budgets, or accept it with --most-epochs {math.ceil(longest.epochs)}"
         )
     return _branched(planned, job.spec.training) if job.spec.training.schedule == BRANCHING else planned
 
@@ -181,9 +175,8 @@ def _shapes_by_budget(job: Job, grid: SizeGrid) -> dict[float, list[ModelShape]]
         chosen = [shapes[index * spacing] for index in places if index * spacing in shapes]
         if len(chosen) < LEAST_SIZES:
             raise SpecError(
-                f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / grid.spread:,.0f} to "
-                f"{middle * grid.spread:,.0f} parameters; choose larger or smaller budgets, or another vocabulary or "
-                "--tokens-per-parameter"
+                f"at {budget:.3g} FLOPs only {len(chosen)} shapes lie near {middle / grid.spread:,.0f} to "
+                f"{middle * grid.spread:,.0f} parameters; choose other budgets, vocabulary or --tokens-per-parameter"
             )
         found[budget] = sorted(chosen, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
     return found
@@ -223,8 +216,8 @@ def _branched(planned: Sequence[PlannedSize], training: TrainingSpec) -> list[Pl
     for field in ("batch_warmup", "window_warmup"):
         if share := {**vars(training), **training.own}.get(field):
             raise SpecError(
-                f"training.{field}={share:g} is a share of the steps, but with training.schedule={BRANCHING!r} longer runs "
-                f"branch from shorter ones; choose training.{field}=0 or training.schedule=cosine"
+                f"training.{field}={share:g} is a share of the steps, which runs share with longer ones; choose 0, or "
+                "training.schedule=cosine"
             )
     found: list[PlannedSize] = []
     last: dict[str, int] = {}  # shape -> the place of its run for the next smaller budget

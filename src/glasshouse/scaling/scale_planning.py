@@ -15,7 +15,7 @@ from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError, RunError
 from glasshouse.specs.spec import Spec
-from glasshouse.studies import study_folder, study_metric, study_planning
+from glasshouse.studies import study_folder, study_planning, study_values
 from glasshouse.training import cost_plan, devices, replica_count
 from glasshouse.training.job import Job
 
@@ -44,7 +44,7 @@ def plan(
     if folder.exists():
         raise RunError(f"{folder} exists; run it with: glasshouse scale run {folder.name}, or choose another --name")
     job = Job.prepare(resolve_spec.spec_of(recipe, *overrides), devices.pick(device), even_if_too_large=True)
-    metric = f"{study_metric.default_metric(job.task, study_metric.held_out_splits(job.prepared.splits)).split('.')[0]}.loss"
+    metric = f"{study_values.default_metric(job.task, study_values.held_out_splits(job.prepared.splits)).split('.')[0]}.loss"
     with progress_bar.bar("choosing shapes", outer=True) as show, progress_bar.quiet():
         chosen = scale_plan.make_plan(job, grid, most_epochs)
         show(0.3, "timing the largest model")

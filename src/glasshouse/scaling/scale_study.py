@@ -129,7 +129,6 @@ def find(name: str | os.PathLike[str]) -> ScaleStudy:
 
 
 def names() -> list[str]:
-    """The names of the scaling studies in the studies folder."""
     folders = [file.parent.name for file in study_folder.root().glob(f"*/{FILE}")]
     return sorted(name for name in folders if not name.startswith("."))
 
@@ -139,10 +138,7 @@ def on_data(fingerprint: str | None) -> str:
     found = [name for name in names() if find(name).sizes[0].facts.get("data") == fingerprint]
     if len(found) != 1:
         listing = f"several have: {', '.join(found)}" if found else "none has"
-        raise RunError(
-            f"no single scaling study in {study_folder.root()} has the data of this run ({listing}); name "
-            "the measurements with --against STUDY or --against FILE.csv"
-        )
+        raise RunError(f"no single scaling study has the data of this run ({listing}); name one with --against STUDY|CSV")
     return found[0]
 
 
@@ -177,10 +173,7 @@ def learning_rates(study: ScaleStudy) -> RateRule | None:
             return None
         best = rate_rule.best_rate(size.parameters[compute_optimal.WITH_HEAD], losses)
         if best is None:
-            raise RunError(
-                f"{size.name} diverged at every learning rate from {min(study.rates):.2g} to {max(study.rates):.2g}; plan "
-                "the study again with a lower training.learning_rate"
-            )
+            raise RunError(f"{size.name} diverged at every learning rate; plan again with a lower training.learning_rate")
         found.append(best)
     return RateRule(*found) if found else None
 

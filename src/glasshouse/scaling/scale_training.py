@@ -66,7 +66,6 @@ def _sweep_queue(study: ScaleStudy) -> list[QueuedRun]:
 
 
 def _queue(study: ScaleStudy, rule: RateRule | None, budgets: Sequence[float]) -> list[QueuedRun]:
-    """The runs of these budgets."""
     queue: list[QueuedRun] = []
     smaller: dict[str, SizeRuns] = {}
     for size in study.sizes:
@@ -107,7 +106,6 @@ def _forecast(study: ScaleStudy) -> BudgetForecast:
 
 
 def _forecast_from_below(study: ScaleStudy, budget: float, missed: float) -> BudgetForecast:
-    """The losses of a budget, predicted from the smaller ones."""
     sizes = [
         (size.name, float(size.parameters[compute_optimal.WITH_HEAD]), float(size.tokens))
         for size in study.sizes

@@ -68,7 +68,6 @@ class ScalingFit:
 
     @property
     def best_parametric(self) -> ParametricFit | None:
-        """The parametric law that the data prefer."""
         found = [law for law in (self.parametric, self.repeated) if law is not None]
         return min(found, key=lambda law: law.information, default=None)
 
@@ -90,7 +89,6 @@ class ScalingFit:
 
 
 def check_budget(budget: float) -> None:
-    """Refuse a budget that is no number of FLOPs."""
     if not LEAST_FLOPS <= budget <= MOST_FLOPS:
         raise DataError(f"must be from {LEAST_FLOPS:g} to {MOST_FLOPS:g} FLOPs; write one such as 1e15", "budget", budget)
 

@@ -78,10 +78,7 @@ def parse(words: Sequence[str]) -> ArmGrid:
     for word in resolve_spec.with_full_names(word for word in words if not _is_recipe(word)):
         field, _, text = word.partition("=")
         if field.strip() in PAIRING_FIELDS:
-            raise SpecError(
-                f"{field.strip()} cannot define arms, because the same seeds are used in every arm; choose the seeds with "
-                "--seeds 8 or --seeds 3,5,9"
-            )
+            raise SpecError(f"{field.strip()} cannot define arms, which share their seeds; choose these with --seeds")
         values_by_field.setdefault(field.strip(), []).append(parse_values(field.strip(), text))
     # As in `glasshouse train`, the last value of a repeated field wins, but a list of values must not be lost silently.
     for field, occurrences in values_by_field.items():
@@ -94,10 +91,7 @@ def parse(words: Sequence[str]) -> ArmGrid:
     grid = ArmGrid(tuple(recipes), fixed, varied)
     if grid.arm_count < 2:
         single = f" ({fixed[-1]} has one value)" if fixed else ""
-        raise SpecError(
-            f"there is only one arm, so nothing to compare{single}; write several values for a field, such as "
-            "model.position=learned,rotary, or name two recipes"
-        )
+        raise SpecError(f"there is only one arm{single}; write several values of a field, such as model.norm=layer,rms")
     if grid.arm_count > MAX_ARMS:
         raise SpecError(f"these values make {grid.arm_count} arms, more than the maximum of {MAX_ARMS}; use fewer values")
     return grid

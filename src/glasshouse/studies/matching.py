@@ -5,8 +5,10 @@ proportion, so that every arm chooses its best checkpoint from the same number o
 """
 
 import statistics
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 
@@ -63,11 +65,7 @@ def _match_by_steps(
 ) -> MatchedArms:
     """Give each arm the number of steps with which it uses as much as the first."""
     if overwritten := [field for field in varied if field in SET_BY_STEPS]:
-        raise SpecError(
-            f"sets {overwritten[0]}, but {overwritten[0]} is what varies between the arms; use --match steps",
-            "match",
-            quantity,
-        )
+        raise SpecError(f"sets {overwritten[0]}, which varies between the arms; use --match steps", "match", quantity)
     seconds: tuple[tuple[float, ...], ...] = ()
     if quantity == "tokens":
         noun, costs = "tokens", [job.step_tokens() for job in jobs]
@@ -97,7 +95,6 @@ def _match_by_steps(
 
 
 def count_parameters(job: Job, model: ModelSpec) -> int:
-    """The number of parameters that a model has with this job's vocabulary."""
     return parameter_counts.parameters(meta_model(job, model))
 
 
@@ -139,8 +136,7 @@ def _refuse_equal_arms(quantity: str, names: Sequence[str], jobs: Sequence[Job])
         spec = replace(job.spec, training=training, evaluation=evaluation)
         if spec in known:
             raise SpecError(
-                f"the arms {known[spec]!r} and {name!r} are the same run after matching (--match={quantity}), "
-                "so there is nothing to compare; remove one of them, or use another --match"
+                f"the arms {known[spec]!r} and {name!r} are the same run after matching by {quantity}; remove one"
             )
         known[spec] = name
 
@@ -153,8 +149,8 @@ def _with_steps(
     mismatch = steps / exact - 1
     if abs(mismatch) > MAX_MISMATCH:
         raise SpecError(
-            f"arm {name!r} would need {exact:.2g} steps to match the {quantity} of {first_name!r}, and the nearest whole "
-            f"number is {mismatch:+.0%} off; give the first arm more training.steps, or use another --match"
+            f"arm {name!r} needs {exact:.2g} steps to match the {quantity} of {first_name!r}, and a whole number is "
+            f"{mismatch:+.0%} off; raise training.steps, or use another --match"
         )
     if steps == job.steps == first.steps:
         return job, ()
@@ -170,11 +166,7 @@ def _with_steps(
 
 def _match_parameters(names: Sequence[str], jobs: Sequence[Job], varied: Sequence[str]) -> MatchedArms:
     if "model.width" in varied:
-        raise SpecError(
-            "sets model.width, but model.width is what varies between the arms; use --match steps, flops or time",
-            "match",
-            "parameters",
-        )
+        raise SpecError("sets model.width, which varies between the arms; use another --match", "match", "parameters")
     target = count_parameters(jobs[0], jobs[0].spec.model)
     matched_jobs: list[Job] = [jobs[0]]
     notes: list[tuple[str, ...]] = [()]
@@ -197,8 +189,7 @@ def _with_matched_width(name: str, first: str, job: Job, target: int) -> tuple[S
     if unmatched != target:
         if job.spec.training.start_from:
             raise SpecError(
-                f"arm {name!r} starts from another run, which fixes its width, so it cannot be matched by parameters; "
-                "use --match steps, flops or time"
+                f"arm {name!r} starts from another run, which fixes its width; use another --match than parameters"
             )
         candidates |= _nearest_widths(job, target)
     width = min(candidates, key=lambda candidate: (abs(candidates[candidate] - target), abs(candidate - model.width)))
@@ -223,37 +214,29 @@ def _nearest_widths(job: Job, target: int) -> dict[int, int]:
     model = job.spec.model
     unit = 1 if model.head_width else model.heads
     limit = MAX_WIDTH // unit
-    counts: dict[int, int | None] = {}
 
+    @cache
     def count(multiple: int) -> int | None:
-        if multiple not in counts:
-            wider = with_width(model, multiple * unit)
-            try:
-                models.check(wider, job.spec.data.context)
-                counts[multiple] = count_parameters(job, wider)
-            except SpecError:
-                counts[multiple] = None
-        return counts[multiple]
+        """The parameters; None if the parts of the model do not allow this width (some need heads of even width)."""
+        wider = with_width(model, multiple * unit)
+        try:
+            models.check(wider, job.spec.data.context)
+        except SpecError:
+            return None
+        return count_parameters(job, wider)
 
-    def nearest_allowed(multiple: int, direction: int) -> tuple[int, int] | None:
-        """The first multiple from here on that the parts of the model allow (some need heads of even width)."""
-        while 0 < multiple <= limit:
-            if (parameters := count(multiple)) is not None:
-                return multiple, parameters
-            multiple += direction
-        return None
+    def first_allowed(multiples: range) -> tuple[int, int] | None:
+        return next(((multiple, number) for multiple in multiples if (number := count(multiple)) is not None), None)
 
-    bottom, top = 1, max(model.width // unit, 1)
-    while top < limit and ((allowed := nearest_allowed(top, +1)) is None or allowed[1] < target):
+    def is_enough(multiple: int) -> bool:
+        allowed = first_allowed(range(multiple, limit + 1))
+        return allowed is not None and allowed[1] >= target
+
+    top = max(model.width // unit, 1)
+    while top < limit and not is_enough(top):
         top = min(2 * top, limit)
-    while bottom < top:  # ends at the smallest multiple with at least `target` parameters
-        middle = (bottom + top) // 2
-        allowed = nearest_allowed(middle, +1)
-        if allowed and allowed[1] < target:
-            bottom = max(allowed[0], middle) + 1
-        else:
-            top = middle
-    both = [nearest_allowed(bottom, +1), nearest_allowed(bottom - 1, -1)]
+    enough = bisect_left(range(top), True, lo=1, key=is_enough)
+    both = [first_allowed(range(enough, limit + 1)), first_allowed(range(enough - 1, 0, -1))]
     return {multiple * unit: parameters for multiple, parameters in filter(None, both)}
 
 

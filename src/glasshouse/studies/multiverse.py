@@ -47,15 +47,9 @@ def check(question: Question, variants: Sequence[Variant]) -> None:
     """Refuse a study whose tuning the multiverse cannot turn off and on."""
     field = (question.tune or "").partition("=")[0].strip()
     if field not in ("", RATE_FIELD):
-        raise SpecError(
-            f"--multiverse compares the reported learning rate with a tuned one, so it cannot be used with --tune {field}; "
-            f"leave --multiverse out, or tune {RATE_FIELD}"
-        )
+        raise SpecError(f"--multiverse tunes {RATE_FIELD}, and --tune names {field}; leave one of them out")
     if len(_rates(question, variants)) == len(_scales(variants)) == 1:
-        raise SpecError(
-            "--multiverse has nothing to vary, because the arms differ in the learning rate and in the initialisation; "
-            "leave --multiverse out"
-        )
+        raise SpecError("the arms vary all that --multiverse varies, learning rate and initialisation; leave it out")
 
 
 def universes(question: Question, variants: Sequence[Variant]) -> list[Universe]:
@@ -94,7 +88,6 @@ def question_of(universe: Universe, question: Question) -> Question:
 
 
 def variants_of(universe: Universe, variants: Sequence[Variant]) -> tuple[Variant, ...]:
-    """The arms of a universe's study."""
     return tuple(replace(variant, spec=spec_files.override(variant.spec, universe.changes)) for variant in variants)
 
 

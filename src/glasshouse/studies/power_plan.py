@@ -1,7 +1,7 @@
 """The power plan of a study, before its first run: which true difference its seeds would find four times in five.
 
 This needs the standard deviation of the differences between paired seeds. It is that of an earlier study with the same task,
-metric and recipe, or that of the tuning runs. Without either, the plan is in units of this standard deviation.
+metric and recipe. Without one, the plan is in units of this standard deviation.
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import study_folder, study_values
-from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
+from glasshouse.studies.study_folder import Design, StudyFolder
 from glasshouse.verdicts import statistics
 from glasshouse.verdicts.sequential_tests import Look, Looks
 
@@ -34,7 +34,6 @@ class DifferenceDeviation:
 
 
 def sentence(design: Design, deviation: DifferenceDeviation | None) -> str:
-    """The plan in one sentence."""
     seeds = design.question.most_seeds or len(design.seeds)
     unit = deviation.value if deviation else 1.0
     found = detectable(design, seeds, unit)
@@ -123,36 +122,6 @@ def _paired_differences(study: StudyFolder, design: Design) -> list[list[float]]
         [values[seed] - first[seed] for seed in values.keys() & first.keys() if math.isfinite(values[seed] - first[seed])]
         for values in others
     ]
-
-
-def deviation_of_tuning(study: StudyFolder, design: Design) -> DifferenceDeviation | None:
-    """From the tuning runs of this study: arms with the same value and the same seed are pairs.
-
-    Only the better half of the values counts, because the others will not be used.
-    """
-    if design.tuning is None or not design.tuning.chosen:
-        return None
-    first, *others = design.arms
-    means = {value: mean for value, mean in design.tuning.found[first.name].items() if mean is not None}
-    ordered = sorted(means, key=lambda value: means[value], reverse=design.rule.higher_is_better)
-    groups = []
-    for value in ordered[: math.ceil(len(ordered) / 2)]:
-        of_first = _tuning_values(study, design, first, value)
-        for arm in others:
-            if value in design.tuning.values[arm.name]:
-                pairs = zip(_tuning_values(study, design, arm, value), of_first, strict=True)
-                groups.append([left - right for left, right in pairs if math.isfinite(left - right)])
-    deviation = _pooled(groups)
-    if not deviation:
-        return None
-    return DifferenceDeviation(deviation, f"by {sum(map(len, groups))} pairs of tuning runs")
-
-
-def _tuning_values(study: StudyFolder, design: Design, arm: PlannedArm, value: str) -> list[float]:
-    assert design.tuning is not None
-    metric = design.on_split("validation").metric
-    values = (study_values.final_value(study.tuning_run(arm, value, seed), metric) for seed in design.tuning.seeds)
-    return [math.nan if number is None else number for number in values]
 
 
 def _pooled(groups: Sequence[Sequence[float]]) -> float:

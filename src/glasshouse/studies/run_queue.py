@@ -203,7 +203,6 @@ def _groups(queue: Sequence[QueuedRun]) -> list[list[QueuedRun]]:
 
 
 def _train(group: Sequence[QueuedRun], device: str) -> None:
-    """Train a group of runs to their end; several runs train together."""
     for queued in group:
         _create(queued)
         if queued.run.recorded_status() == Status.NEW and not queued.run.checkpoints.exists():

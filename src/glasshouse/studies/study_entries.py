@@ -9,55 +9,47 @@ from glasshouse.records.kept_schema import Seed, Size, Text
 from glasshouse.records.run_entries import DAMAGED, RunEntry, RunEntryReader, is_run
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
-from glasshouse.studies.study_folder import CLAIMS, FILE, MOST_ARMS, MOST_SEEDS, InformingEntries
+from glasshouse.studies import study_folder
+from glasshouse.studies.study_folder import CLAIMS, FILE, MOST_ARMS, MOST_SEEDS
 from glasshouse.verdicts.verdict import WORDS
 
 _ENDED = (Status.DONE, Status.FAILED)
 
 
-class QuestionKind(TypedDict):
-    """What an entry needs of the question in `study.json`."""
+# What an entry needs of `study.json` and `comparison.json`. No spec is parsed: a study that cannot be opened may have one.
 
+
+class EntryQuestion(TypedDict):
     kind: Text
 
 
 class EntryArm(TypedDict):
-    """What an entry needs of an arm in `study.json`."""
-
     name: Text
     folder: Text
     recipe: Text
 
 
 class EntryTable(TypedDict):
-    """What an entry needs of `study.json`. No spec is parsed, so a study that cannot be opened may have an entry."""
-
     arms: Annotated[list[EntryArm], Size(1, MOST_ARMS)]
     seeds: Annotated[list[Seed], Size(1, MOST_SEEDS)]
-    question: QuestionKind
+    question: EntryQuestion
     finished: bool
 
 
-class VerdictWord(TypedDict):
-    """What an entry needs of a verdict in `comparison.json`."""
-
+class EntryVerdict(TypedDict):
     word: str
     sentence: str
 
 
-class ArmVerdict(TypedDict):
-    """What an entry needs of an arm in `comparison.json`."""
-
+class JudgedArm(TypedDict):
     name: NotRequired[str]
-    difference: VerdictWord | None
+    difference: EntryVerdict | None
     plain: NotRequired[str]
     caution: NotRequired[str]
 
 
 class VerdictTable(TypedDict):
-    """What an entry needs of `comparison.json`."""
-
-    arms: list[ArmVerdict]
+    arms: list[JudgedArm]
     edges: NotRequired[list[str]]
 
 
@@ -103,14 +95,13 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 def read(path: Path, reader: RunEntryReader) -> StudyEntry:
-    """The entry of the study in this folder."""
     claim = path.parts[-3] if len(path.parts) > 3 and path.parts[-4] == CLAIMS else ""
     has_report = (path / "report.html").is_file()
     try:
         changed = (path / FILE).stat().st_mtime
         design = kept_json.read(path / FILE, dict[str, Any])
-        sound, faults = kept_schema.fitting_entries(design, InformingEntries)
-        kept_schema.as_type(sound, EntryTable)
+        _, faults = study_folder.informing_entries(design)
+        kept_schema.as_type(design, EntryTable)
         arms = [
             (arm["name"], containment.folder_within(path, [arm["folder"]], path / FILE), arm["recipe"])
             for arm in design["arms"]
@@ -123,18 +114,16 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
     runs = tuple(reader.read(folder) for folder in folders if is_run(folder))
     status: str = Status.TRAINING if lock.is_held(path) else Status.DONE if finished else Status.INTERRUPTED
     damage = "; ".join(f"{FILE}: {fault}" for fault in faults)
-    verdicts = _verdicts(path)
-    names = [name for name, _, _ in arms]
+    names = tuple(name for name, _, _ in arms)
+    judged, *verdicts = _verdicts(path)
     return StudyEntry(
         path,
         DAMAGED if damage else status,
         kind,
         " and ".join(dict.fromkeys(recipe.rsplit("/", 1)[-1].removesuffix(".toml") for _, _, recipe in arms)),
-        verdicts.arms if sorted(verdicts.arms) == sorted(names) else tuple(names),  # a sweep is in the order of its values
+        judged if sorted(judged) == sorted(names) else names,  # a sweep is in the order of its values
         len(folders),
-        verdicts.first,
-        verdicts.words,
-        verdicts.cautions,
+        *verdicts,
         claim,
         max([changed, *(run.changed for run in runs)]),
         has_report,
@@ -143,27 +132,17 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
     )
 
 
-@dataclass(frozen=True)
-class _Verdicts:
-    """What `comparison.json` says: the first verdict, the words of all of them, cautions, and the arms in its order."""
-
-    first: str = ""
-    words: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
-    arms: tuple[str, ...] = ()
-
-
-def _verdicts(path: Path) -> _Verdicts:
-    """The verdicts of a study; empty if there are none yet."""
+def _verdicts(path: Path) -> tuple[tuple[str, ...], str, tuple[str, ...], tuple[str, ...]]:
+    """The arms in the order of `comparison.json`, the first verdict, the words of all verdicts, cautions; empty if none."""
     try:
         content = kept_json.read(path / "comparison.json", VerdictTable)
     except (OSError, ValueError):
-        return _Verdicts()
+        return (), "", (), ()
     found = [arm for arm in content["arms"] if arm.get("difference")]
     cautions = dict.fromkeys([*(arm.get("caution", "") for arm in found), *content.get("edges", ())])
-    return _Verdicts(
+    return (
+        tuple(arm.get("name", "") for arm in content["arms"]),
         next((arm.get("plain") or arm["difference"]["sentence"] for arm in found), ""),
         tuple(word for arm in found if (word := arm["difference"]["word"]) in WORDS),
         tuple(filter(None, cautions)),
-        tuple(arm.get("name", "") for arm in content["arms"]),
     )

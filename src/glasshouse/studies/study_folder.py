@@ -145,11 +145,9 @@ class Design:
 
     @property
     def metric_name(self) -> str:
-        """The metric without its split."""
         return self.metric.partition(".")[2]
 
     def on_split(self, split: str) -> "Design":
-        """The design with its metric on another split."""
         return dataclasses.replace(self, metric=f"{split}.{self.metric_name}")
 
     def command(self, name: str) -> str:
@@ -180,9 +178,8 @@ class Design:
     @classmethod
     def from_json(cls, table: Mapping[str, Any], where: str) -> "Design":
         """Read `study.json`. Raises ValueError if it is damaged in a place that decides anything."""
-        told = {name: table[name] for name in DECIDES_NOTHING if name in table}
-        sound, faults = fitting_entries(told, cls)
-        lost = {name: DECIDES_NOTHING[name] for name in told if name not in sound}
+        sound, faults = informing_entries(table)
+        lost = {name: DECIDES_NOTHING[name] for name in table.keys() & DECIDES_NOTHING.keys() - sound.keys()}
         damage = [f"{where}: {fault}; it is left out" for fault in faults]
         kept = {name: value for name, value in table.items() if name not in ("format", "glasshouse")}
         design: Design = as_type({**kept, **lost, "damage": damage}, cls)
@@ -212,17 +209,13 @@ class Design:
             raise ValueError("the arms of its tuning are not the arms of the study")
 
 
-class InformingEntries(TypedDict):
-    """The entries of `study.json` that decide nothing. A study opens without them."""
-
-    created: Time
-    step_seconds: dict[str, list[Seconds]]
-    notes: list[str]
-    leaks: NotRequired[list[Leak]]
-
-
-# The same with what stands in for a damaged one.
+# The entries of `study.json` that decide nothing, with what stands in for a damaged one.
 DECIDES_NOTHING = {"created": 0.0, "step_seconds": {}, "notes": [], "leaks": []}
+
+
+def informing_entries(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The sound entries of `study.json` that decide nothing, and what is wrong with others, which a study opens without."""
+    return fitting_entries({name: table[name] for name in DECIDES_NOTHING if name in table}, Design)
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,12 @@ def check(metric: str, names: Sequence[str], jobs: Sequence[Job]) -> None:
     for arm, identity, count in zip(names, items, counts, strict=True):
         if identity != items[0]:
             raise SpecError(
-                f"--items needs arms that are scored on the same items, and {arm!r} is scored on others than {names[0]!r} "
-                f"({count:,} {task.items}, not {counts[0]:,}); leave --items out"
+                f"--items needs arms scored on the same items; {arm!r} has {count:,} others than the {counts[0]:,} "
+                f"{task.items} of {names[0]!r}; leave --items out"
             )
     if counts[0] < FEWEST_ITEMS:
         raise SpecError(
-            f"--items needs at least {FEWEST_ITEMS} {task.items}, and {split} has {counts[0]}; hold out more data, or leave "
-            "--items out"
+            f"--items needs {FEWEST_ITEMS} {task.items} or more, and {split} has {counts[0]}; hold out more data"
         )
 
 

@@ -80,11 +80,7 @@ class StudyOptions(QuestionOptions):
         if not 0 < self.alpha < 0.5:
             raise SpecError("must be between 0 and 0.5; 0.05 is usual", "alpha", self.alpha)
         if self.margin is not None and not 0 < self.margin <= LARGEST_MARGIN:
-            raise SpecError(
-                f"must be above 0 and at most {LARGEST_MARGIN:g}, in units of the metric; leave it out for the default",
-                "margin",
-                self.margin,
-            )
+            raise SpecError(f"must be above 0 and at most {LARGEST_MARGIN:g}, in units of the metric", "margin", self.margin)
         options.check(self, SpecError)
         for name in ("batch", "max_seeds") if not self.until_decided else ():
             if name in options.given(self):
@@ -93,7 +89,6 @@ class StudyOptions(QuestionOptions):
             raise SpecError(f"is more than the largest number of seeds, {self.max_seeds}; choose fewer", "batch", self.batch)
 
     def question(self, kind: str, words: tuple[str, ...], quick: bool = False) -> Question:
-        """The question that these options ask about the words of a command."""
         values = {each.name: getattr(self, each.name) for each in fields(QuestionOptions)}
         return Question(kind=kind, words=words, quick=quick, **values)
 

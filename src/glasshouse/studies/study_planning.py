@@ -16,7 +16,7 @@ from glasshouse.runs import resolve_spec
 from glasshouse.specs import spec_fields, spec_files
 from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec import DataSpec, Spec, TrainingSpec
-from glasshouse.studies import matching, study_items, study_metric
+from glasshouse.studies import matching, study_items, study_values
 from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Tuning
 from glasshouse.studies.study_options import Question, StudyOptions
@@ -93,7 +93,7 @@ def make_design(request: StudyRequest, device: str) -> Design:
             variants, matched.jobs, plans, matched.notes, replica_counts, strict=True
         )
     )
-    higher = study_metric.metric_declaration(metric, jobs[0].spec.task).higher_is_better
+    higher = study_values.metric_declaration(metric, jobs[0].spec.task).higher_is_better
     rule = VerdictRule(alpha=question.alpha, margin=question.margin, higher_is_better=higher, looks=question.looks)
     return Design(
         created=time.time(),
@@ -116,7 +116,6 @@ def make_design(request: StudyRequest, device: str) -> Design:
 
 @contextmanager
 def _arm_named_in_errors(arm: str) -> Iterator[None]:
-    """Put the name of the arm in front of an error message."""
     try:
         yield
     except GlasshouseError as error:
@@ -159,15 +158,14 @@ def _with_shared_interval(request: StudyRequest, jobs: list[Job]) -> tuple[list[
 def _choose_metric(request: StudyRequest, jobs: Sequence[Job]) -> str:
     """The metric that decides. Every arm must have it, and a validation split if arms are tuned, now or in a multiverse."""
     option = "--tune" if request.tuning else "--multiverse" if request.options.multiverse else ""
-    splits = [study_metric.held_out_splits(job.prepared.splits) for job in jobs]
-    metric = request.question.metric or study_metric.default_metric(jobs[0].task, splits[0])
+    splits = [study_values.held_out_splits(job.prepared.splits) for job in jobs]
+    metric = request.question.metric or study_values.default_metric(jobs[0].task, splits[0])
     for variant, job, held_out in zip(request.variants, jobs, splits, strict=True):
         with _arm_named_in_errors(variant.name):
-            study_metric.check_metric(metric, job.task, held_out, job.prepared.labels)
+            study_values.check_metric(metric, job.task, held_out, job.prepared.labels)
             if option and "validation" not in held_out:
                 raise SpecError(
-                    f"{option} chooses values by the validation text, and this arm has none; hold some out "
-                    "(data.validation=0.1), or set the field in each arm"
+                    f"{option} needs validation text, and this arm has none; hold some out, with data.validation=0.1"
                 )
     return metric
 
@@ -199,7 +197,6 @@ def _choose_replicas(
 
 
 def with_seed(spec: Spec, seed: int) -> Spec:
-    """The spec with another seed."""
     return replace(spec, training=replace(spec.training, seed=seed))
 
 
@@ -215,7 +212,6 @@ def _device_settings(jobs: Sequence[Job], choice: str) -> str:
 
 
 def _notes(question: Question, metric: str, jobs: Sequence[Job], other_notes: Sequence[str]) -> Iterator[str]:
-    """Notes on the study as a whole."""
     if not question.metric:
         no_validation = "" if metric.startswith("validation.") else " (there is no validation text)"
         yield f"{metric} decides, because --metric was not set{no_validation}"
@@ -227,7 +223,7 @@ def _notes(question: Question, metric: str, jobs: Sequence[Job], other_notes: Se
     else:
         yield "arms of one seed read the same batches in the same order"
     if (
-        study_metric.metric_declaration(metric, jobs[0].spec.task).per_token
+        study_values.metric_declaration(metric, jobs[0].spec.task).per_token
         and len({job.prepared.tokenizer.digest() for job in jobs}) > 1
     ):
         yield f"the arms have different tokens, so {metric}, which is per token, does not compare them; bits_per_byte does"

@@ -3,23 +3,21 @@
 Checks that nothing which was decided before the runs is changed afterwards. Trains nothing.
 """
 
+import hashlib
+import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from glasshouse.formatting import duration
 from glasshouse.launching.submission import Submission
 from glasshouse.records import progress_bar, run_folder
+from glasshouse.results.study import StudyRegistration
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.options import options_of
-from glasshouse.studies import (
-    multiverse,
-    study_folder,
-    study_planning,
-    study_registration,
-    study_replication,
-    tuning,
-)
+from glasshouse.studies import multiverse, study_folder, study_planning, study_replication, tuning
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.run_queue import Place
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, StudyFolder
@@ -73,10 +71,7 @@ def check_pairs(arms: int) -> None:
     if arms < 2:
         raise SpecError(f"all pairs of {arms} arm are none; compare at least 2 arms, or leave --all-pairs out")
     if arms > MOST_PAIRED_ARMS:
-        raise SpecError(
-            f"{arms} arms have {arms * (arms - 1) // 2:,} pairs, and --all-pairs judges at most {MOST_PAIRED_ARMS} arms; "
-            "compare the best of them in a study of their own, or leave --all-pairs out"
-        )
+        raise SpecError(f"{arms} arms have too many pairs; --all-pairs judges at most {MOST_PAIRED_ARMS} arms: leave it out")
 
 
 def add_pairs(study: StudyFolder) -> None:
@@ -128,16 +123,14 @@ def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submiss
 
 
 def _planned(request: StudyRequest, device: str) -> Design:
-    """The design of a new study."""
     options = request.options
     design = study_planning.make_design(request, device)
     if options.multiverse:
         design = _with_multiverse(design, request.variants)
-    return replace(design, registered=study_registration.new_registration(design)) if options.register else design
+    return registered(design) if options.register else design
 
 
 def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
-    """Add the seeds that the study does not have yet."""
     with study.locked():
         design = study.design()
         if design.question.until_decided or not (new := [seed for seed in seeds if seed not in design.seeds]):
@@ -145,8 +138,8 @@ def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
         if design.registered:
             listing = ", ".join(map(str, new[:8])) + (", ..." if len(new) > 8 else "")
             raise SpecError(
-                f"{study.path} is registered without the seeds {listing}, so they cannot be added; register looks with "
-                f"--until-decided under another --name, or use fresh seeds: glasshouse compare --replicate {study.name}"
+                f"{study.path} is registered without the seeds {listing}; use fresh seeds: "
+                f"glasshouse compare --replicate {study.name}"
             )
         if design.tuning and set(new) & set(design.tuning.seeds):
             raise SpecError(
@@ -174,11 +167,8 @@ def _register(study: StudyFolder) -> None:
         if design.registered:
             return
         if any((study.path / arm.folder).exists() for arm in design.arms):
-            raise SpecError(
-                f"{study.path} has runs already, and a registration comes before the first run; leave --register out, or "
-                "choose another --name"
-            )
-        study.write(replace(design, registered=study_registration.new_registration(design)))
+            raise SpecError(f"{study.path} has runs already; register another --name, or leave --register out")
+        study.write(registered(design))
 
 
 def _with_multiverse(design: Design, variants: Sequence[Variant]) -> Design:
@@ -202,3 +192,46 @@ def _add_multiverse(study: StudyFolder, variants: Sequence[Variant]) -> None:
 def tuning_seed_of_multiverse(design: Design) -> int:
     """The first seed of tuning in other universes: the study's own, or else one that differs between replications."""
     return design.tuning.seeds[0] if design.tuning else FIRST_TUNING_SEED + design.seeds[0]
+
+
+def registered(design: Design) -> Design:
+    """The design with its registration, as of now."""
+    return replace(design, registered=StudyRegistration(float(int(time.time())), digest(design)))
+
+
+def digest(design: Design) -> str:
+    """The SHA-256 of the plan that a registration covers: what the study asks and what decides its verdicts.
+
+    What depends on the machine, such as the precision, is not part of it. It can be computed again from `study.json`.
+    """
+    question, tuning = design.question, design.tuning
+    plan: dict[str, Any] = {
+        "kind": question.kind,
+        "words": question.words,
+        "arms": [(arm.name, arm.asked, arm.facts.get("data", "")) for arm in design.arms],
+        "match": question.match,
+        "metric": design.metric_name,
+        "split": design.split,
+        "items": question.items,
+        "higher is better": design.rule.higher_is_better,
+        "alpha": design.rule.alpha,
+        "margin": design.rule.margin,
+        "margin in standard deviations between seeds": design.rule.spread if design.rule.margin is None else None,
+        "seeds": design.planned_seeds,
+        "looks": design.rule.looks,
+        "replicates": design.replicates,
+    }
+    if design.shortens_interval:
+        plan["steps between evaluations"] = [arm.spec.evaluation.every for arm in design.arms]
+    if tuning:
+        plan["tuning"] = {"field": tuning.field, "candidates": tuning.values, "seeds": tuning.seeds}
+    return hashlib.sha256(json.dumps(plan, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def check_registration(study: StudyFolder, design: Design) -> None:
+    """Refuse a registered study whose plan is no longer the registered one."""
+    if design.registered and digest(design) != design.registered.digest:
+        raise RunError(
+            f"{study.path} no longer has the registered plan, of digest {design.registered.digest[:12]}; restore its "
+            "study.json, or ask the new question under another --name"
+        )

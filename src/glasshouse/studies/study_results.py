@@ -16,7 +16,7 @@ from glasshouse.results import plain_verdict, study_text, swept_fields
 from glasshouse.results.study import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import multiverse, study_items, study_metric, study_replication, study_values
+from glasshouse.studies import multiverse, study_items, study_replication, study_values
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.verdicts.verdict import Difference, summarise
 
@@ -25,8 +25,6 @@ MAX_CURVE_POINTS = 200
 # Fewer for the training losses beside the curves of the study: they are context.
 TRAINING_POINTS = 60
 Curve = list[tuple[int, float]]
-# An original, a replication of it, and the differences of the one that are known.
-StudyPair = tuple[StudyFolder, StudyFolder, dict[str, Difference] | None, dict[str, Difference] | None]
 
 
 def collect(study: StudyFolder) -> StudyResults:
@@ -60,7 +58,7 @@ def collect(study: StudyFolder) -> StudyResults:
         registration=design.registered,
         replications=replications,
         multiverse=_multiverse(study, design),
-        curve_most=study_metric.metric_declaration(curve, design.arms[0].spec.task).most,
+        curve_most=study_values.metric_declaration(curve, design.arms[0].spec.task).most,
         pairs=study_values.pair_verdicts(study, design, values) if design.all_pairs else (),
         first=arms[0].name,
     )
@@ -101,36 +99,25 @@ def _replications(
     What is wrong with one that cannot be read is added to `damage`; this study can be read without it.
     """
     if design.replicates:
-        original = StudyFolder(containment.folder_within(study.path.parent, [design.replicates], study.path / FILE))
-        if not (original.path / FILE).is_file():
-            return (ReplicationOutcome(design.replicates, study.name, {}, finished=False),)
-        pairs: list[StudyPair] = [(original, study, None, differences)]
+        pairs = [(StudyFolder(containment.folder_within(study.path.parent, [design.replicates], study.path / FILE)), study)]
     else:
-        pairs = [(study, other, differences, None) for other in study_replication.replications_of(study)]
+        pairs = [(study, other) for other in study_replication.replications_of(study)]
     outcomes = []
     for pair in pairs:
+        words, finished = {}, False
         try:
-            outcomes.append(_outcome(*pair))
+            if (pair[0].path / FILE).is_file():
+                designs = [each.design() for each in pair]
+                first, second = (
+                    differences if each == study else study_values.current_verdicts(each, of)
+                    for each, of in zip(pair, designs, strict=True)
+                )
+                words = {arm.name: (_word(first, arm.name), _word(second, arm.name)) for arm in designs[0].arms[1:]}
+                finished = all(of.finished for of in designs)
         except RunError as error:
             damage.append(f"left out as damaged: {error}")
-            outcomes.append(ReplicationOutcome(pair[0].name, pair[1].name, {}, finished=False))
+        outcomes.append(ReplicationOutcome(pair[0].name, pair[1].name, words, finished))
     return tuple(outcomes)
-
-
-def _outcome(
-    original: StudyFolder,
-    replication: StudyFolder,
-    of_original: dict[str, Difference] | None,
-    of_replication: dict[str, Difference] | None,
-) -> ReplicationOutcome:
-    designs = original.design(), replication.design()
-    if of_original is None:
-        of_original = study_values.current_verdicts(original, designs[0])
-    if of_replication is None:
-        of_replication = study_values.current_verdicts(replication, designs[1])
-    names = [arm.name for arm in designs[0].arms[1:]]
-    words = {name: (_word(of_original, name), _word(of_replication, name)) for name in names}
-    return ReplicationOutcome(original.name, replication.name, words, all(design.finished for design in designs))
 
 
 def _word(differences: dict[str, Difference], arm: str) -> str:
@@ -141,7 +128,7 @@ def _multiverse(study: StudyFolder, design: Design) -> tuple[MultiverseCell, ...
     if not design.multiverse:
         return ()
     universes = multiverse.universes(design.question, study_replication.variants_of(study))
-    return multiverse.cells(study, universes, study_values.held_out_splits(study, design), study_values.current_verdicts)
+    return multiverse.cells(study, universes, study_values.splits_with_metric(study, design), study_values.current_verdicts)
 
 
 def verdict_sentences(results: StudyResults) -> dict[str, str]:
@@ -247,7 +234,6 @@ def _early_stopping_note(stopped: Sequence[int], planned: int, runs: int) -> Ite
 
 
 def _run_seconds(facts: Mapping[str, Any]) -> float | None:
-    """The training time of a run in seconds; None if it was not recorded."""
     return facts.get("outcome", {}).get("seconds")
 
 
@@ -266,7 +252,6 @@ def _in_display_order(arms: list[Arm], design: Design) -> list[Arm]:
 
 
 def _machines(study: StudyFolder, design: Design) -> list[dict[str, str]]:
-    """The different machines on which the runs were trained."""
     machines: list[dict[str, str]] = []
     for arm in design.arms:
         for seed in design.seeds:

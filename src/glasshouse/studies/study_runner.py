@@ -17,8 +17,8 @@ from glasshouse.studies import (
     study_folder,
     study_items,
     study_planning,
-    study_registration,
     study_replication,
+    study_request,
     study_values,
     tuning,
 )
@@ -26,7 +26,6 @@ from glasshouse.studies.run_queue import Place, QueuedRun
 from glasshouse.studies.study_folder import Design, StudyFolder
 from glasshouse.studies.study_options import Question, StudyOptions
 from glasshouse.studies.study_planning import StudyRequest
-from glasshouse.studies.study_request import open_or_create, tuning_seed_of_multiverse
 from glasshouse.training import devices
 
 REPLICAS = ("auto", "off")
@@ -60,7 +59,7 @@ def run_study(
         request = _replication(question, options, options.replicate)
     else:
         request = _request(question, options, study_folder.root() if root is None else root, shortens_interval)
-    study = open_or_create(request, place)
+    study = study_request.open_or_create(request, place)
     return study if isinstance(study, Submission) else continue_study(study, place, report)
 
 
@@ -98,12 +97,7 @@ def _replication(asked: Question, options: StudyOptions, name_of_original: str) 
         seeds, tuning_plan = existing.design().seeds, existing.design().tuning
         wanted = options.seeds
         if wanted is not None and arms.parse_seeds(wanted) not in (seeds, tuple(range(len(seeds)))):
-            raise SpecError(
-                f"is not what {existing.path} has ({len(seeds)} seeds from {seeds[0]}); leave --seeds out to continue "
-                "it, or choose another --name for another replication",
-                "seeds",
-                wanted,
-            )
+            raise SpecError(f"is not what {existing.path} has; leave it out, or choose another --name", "seeds", wanted)
     else:
         seeds = study_replication.fresh_seeds(original, options.seeds)
         tuning_plan = tuning.parse(design.question.tune, variants, seeds, study_replication.first_tuning_seed(original))
@@ -137,7 +131,7 @@ def continue_study(study: StudyFolder, place: Place, report: Report) -> StudyFol
 def _train(study: StudyFolder, place: Place, report: Report) -> Submission | None:
     """Take every step that needs runs or their weights."""
     design = study.design()
-    study_registration.check(study, design)
+    study_request.check_registration(study, design)
     _check_metric(study, design)
     if submitted := tuning.tune(study, design, place):
         return submitted
@@ -162,8 +156,7 @@ def _check_metric(study: StudyFolder, design: Design) -> None:
     task = study_values.task_of(design)
     if design.metric_name not in task.metrics:
         raise RunError(
-            f"{study.path / study_folder.FILE}: its metric {design.metric[:100]!r} is none of its runs; correct it, for "
-            f"example to validation.{task.criterion}"
+            f"{study.path / study_folder.FILE}: its metric {design.metric[:100]!r} is none of its runs; correct it"
         )
 
 
@@ -208,8 +201,7 @@ def _add_power_plan(study: StudyFolder) -> None:
     runs = (study.run(arm, seed) for arm in design.arms for seed in design.seeds)
     if design.power or any(run.path.exists() for run in runs):
         return
-    deviation = power_plan.deviation_of_earlier_study(design, study.path.parent)
-    note = power_plan.sentence(design, deviation or power_plan.deviation_of_tuning(study, design))
+    note = power_plan.sentence(design, power_plan.deviation_of_earlier_study(design, study.path.parent))
     progress_bar.say(note)
     study.write(replace(design, power=note))
 
@@ -217,7 +209,7 @@ def _add_power_plan(study: StudyFolder) -> None:
 def _run_multiverse(study: StudyFolder, design: Design, place: Place, report: Report) -> Submission | None:
     """Run the studies of the other universes, and score the items of every split if items are a sample."""
     variants = study_replication.variants_of(study)
-    splits = study_values.held_out_splits(study, design)
+    splits = study_values.splits_with_metric(study, design)
     for universe in multiverse.universes(design.question, variants):
         folder: StudyFolder | Submission = study
         if not universe.main:
@@ -228,11 +220,11 @@ def _run_multiverse(study: StudyFolder, design: Design, place: Place, report: Re
                 options=StudyOptions(name=universe.folder, replicas=design.replicas),
                 variants=changed,
                 seeds=design.seeds,
-                tuning=tuning.parse(question.tune, changed, design.seeds, tuning_seed_of_multiverse(design)),
+                tuning=tuning.parse(question.tune, changed, design.seeds, study_request.tuning_seed_of_multiverse(design)),
                 root=study.path / multiverse.FOLDER,
                 shortens_interval=design.shortens_interval,
             )
-            folder = open_or_create(request, place)
+            folder = study_request.open_or_create(request, place)
             if isinstance(folder, StudyFolder):
                 folder = continue_study(folder, place, report)
         if isinstance(folder, Submission):

@@ -15,7 +15,7 @@ from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, spec_fields, spec_files
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import SECTIONS
-from glasshouse.studies import arms, run_queue, study_metric, study_values
+from glasshouse.studies import arms, run_queue, study_values
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.run_queue import Place, QueuedRun
 from glasshouse.studies.study_folder import FILE, FIRST_TUNING_SEED, Design, PlannedArm, StudyFolder, Tuning
@@ -81,12 +81,7 @@ def _default_values(field: str, variant: Variant) -> list[str]:
             spec_files.override(variant.spec, [f"{field}={value}"])
             allowed.append(value)
     if len(allowed) < 2:
-        raise SpecError(
-            f"has no default values around {centre:g}: the field allows {len(allowed)} of {', '.join(values)}; write "
-            f"the values: --tune {field}=...",
-            "tune",
-            field,
-        )
+        raise SpecError(f"allows too few of the values {', '.join(values)}; write others: --tune {field}=...", "tune", field)
     return allowed
 
 
@@ -112,7 +107,7 @@ def tune(study: StudyFolder, design: Design, place: Place) -> Submission | None:
     tuned_arms, means_by_arm, chosen = [], {}, {}
     for arm in design.arms:
         means = {value: _mean(study, arm, value, tuning, metric) for value in tuning.values[arm.name]}
-        higher = study_metric.metric_declaration(metric, arm.spec.task).higher_is_better
+        higher = study_values.metric_declaration(metric, arm.spec.task).higher_is_better
         best, note = _choose_best(arm, tuning, means, metric, higher)
         means_by_arm[arm.name], chosen[arm.name] = means, best
         spec = spec_files.override(arm.spec, [f"{tuning.field}={best}"])

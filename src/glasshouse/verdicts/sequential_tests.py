@@ -39,11 +39,9 @@ class Look:
 
     @property
     def strength(self) -> float:
-        """The strength of the adjustment for skewness."""
         return skewness.SEVERAL_LOOKS if len(self.looks) > 1 else skewness.ONE_LOOK
 
     def corrected(self, p: float, two_sided: bool = True) -> float:
-        """A p-value of this look, corrected for all looks."""
         return float(sequential_p(p, self.looks, self.seeds, two_sided))
 
     def level(self, level: float, seeds: int | None = None, two_sided: bool = True) -> float:
@@ -125,7 +123,6 @@ def _drawn_sums(generator: np.random.Generator, paths: int, count: int) -> Sums:
 
 
 def _joined(left: Sums, left_count: int, right: Sums, right_count: int) -> Sums:
-    """The sums of two samples together."""
     total, step = left_count + right_count, right[0] - left[0]
     if not left_count:
         return right

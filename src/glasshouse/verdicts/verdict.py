@@ -160,7 +160,6 @@ class ItemScores:
 def _judged(
     values: Values, pairs: Sequence[tuple[str, str]], rule: VerdictRule, items: ItemScores | None
 ) -> dict[tuple[str, str], Difference]:
-    """The difference of each pair of arms, corrected over all pairs."""
     if not pairs:
         return {}
     values = items.scored(values) if items else values
@@ -358,7 +357,6 @@ class _Comparison:
         return f"{self.name} is {word} than {self.first} by {size} ({interval}; {p_value}){over}"
 
     def _outlook(self, undecided: Difference) -> str:
-        """The number of seeds that would settle it, if that many are worth naming."""
         more = undecided.more_seeds
         if more and undecided.pairs < FEWEST_SEEDS:
             return ""
