@@ -114,8 +114,9 @@ def judge(values: np.ndarray, margin: float | None = None, looks: tuple[int, ...
         sequential_tests.sequential_p(equivalence, plan, seeds, False, strength),
     )
     level = sequential_tests.nominal_level(ALPHA, plan, seeds, True, strength)
-    low, high = statistics.interval(*sample, level, *adjustment)
-    return Judged(sample[0], low, high, adjusted[0] <= ALPHA, adjusted[1] <= ALPHA)
+    below, above = skewness.interval_widths(level, adjustment[0], seeds - 1, strength)
+    mean, error = sample[0], sample[1] / math.sqrt(seeds)
+    return Judged(mean, mean - below * error, mean + above * error, adjusted[0] <= ALPHA, adjusted[1] <= ALPHA)
 
 
 @dataclass

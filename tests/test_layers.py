@@ -81,7 +81,7 @@ PRINTING = (
     "specs.errors",
     "specs.options",
     "studies.study_options",
-    "scaling.fit_options",
+    "scaling.scaling_options",
     "generation.sampling_options",
     "launching",
     "api",

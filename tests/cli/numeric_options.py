@@ -9,12 +9,16 @@ from typer.models import ParameterInfo
 from glasshouse.cli.application import application
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.launching.cluster_settings import Slurm
-from glasshouse.scaling.fit_options import FitOptions
+from glasshouse.scaling.scaling_options import FitOptions, PlanOptions
 from glasshouse.specs.options import options_of
 from glasshouse.studies.study_options import StudyOptions
 
 # The limits of options that a dataclass declares.
-DECLARED = {option.name: option.high for kind in (FitOptions, Sampling, StudyOptions, Slurm) for option in options_of(kind)}
+DECLARED = {
+    option.name: option.high
+    for kind in (FitOptions, Sampling, StudyOptions, Slurm, PlanOptions)
+    for option in options_of(kind)
+}
 
 
 class NumericOption(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 
 from glasshouse.runs import resolve_spec
 from glasshouse.scaling import compute_optimal, scale_plan
-from glasshouse.scaling.scale_plan import SizeGrid
+from glasshouse.scaling.scaling_options import PlanOptions
 from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 from glasshouse.training import devices
 from glasshouse.training.job import Job
@@ -29,7 +29,7 @@ def job():
 
 
 def test_every_run_costs_its_budget(job):
-    plan = scale_plan.make_plan(job, SizeGrid([1e10, 4e10], 5))
+    plan = scale_plan.make_plan(job, [1e10, 4e10], PlanOptions(sizes=5))
     assert {size.budget for size in plan} == {1e10, 4e10}
     for size in plan:
         assert size.flops == pytest.approx(size.budget, rel=0.03)
@@ -60,13 +60,13 @@ def test_every_run_costs_its_budget(job):
 )
 def test_impossible_plans_are_refused(job, budgets, options, code):
     with pytest.raises(GlasshouseError) as caught:
-        scale_plan.make_plan(job, SizeGrid(budgets, **options))
+        scale_plan.make_plan(job, budgets, PlanOptions(**options))
     assert isinstance(caught.value, code)
 
 
 def test_a_plan_that_repeats_the_data_too_often_is_refused(job):
     with pytest.raises(SpecError):
-        scale_plan.make_plan(job, SizeGrid([1e10, 4e10]), most_epochs=0.01)
+        scale_plan.make_plan(job, [1e10, 4e10], PlanOptions(most_epochs=0.01))
 
 
 @pytest.mark.parametrize("field", ["batch_warmup", "window_warmup"])
@@ -74,5 +74,5 @@ def test_runs_that_branch_have_no_settings_that_are_shares_of_their_steps(job, f
     changes = {"own": {field: 0.5}} if field == "window_warmup" else {field: 0.5}
     training = replace(job.spec.training, schedule=scale_plan.BRANCHING, **changes)
     with pytest.raises(GlasshouseError) as caught:
-        scale_plan.make_plan(replace(job, spec=replace(job.spec, training=training)), SizeGrid([1e10, 4e10]))
+        scale_plan.make_plan(replace(job, spec=replace(job.spec, training=training)), [1e10, 4e10], PlanOptions())
     assert isinstance(caught.value, SpecError)

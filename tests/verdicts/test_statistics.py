@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from glasshouse.verdicts import statistics
+from glasshouse.verdicts import estimates, statistics
 from glasshouse.verdicts.skewness import sample_skewness
+from glasshouse.verdicts.verdict import summarise
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -19,10 +20,10 @@ def test_paired_tests_agree_with_scipy(seed, pairs, margin):
     mean, deviation = statistics.moments(second - first)
     expected = stats.ttest_rel(second, first)
     assert statistics.difference_p(mean, deviation, pairs) == pytest.approx(expected.pvalue, rel=1e-9)
-    half = statistics.half_width(deviation, pairs, 0.05)
-    assert (mean - half, mean + half) == pytest.approx(tuple(expected.confidence_interval(0.95)), rel=1e-9)
-    ends = statistics.interval(mean, deviation, pairs, 0.05)
-    assert tuple(map(float, ends)) == pytest.approx((mean - half, mean + half))
+    ends = estimates.from_units(second - first).interval(0.05, strength=0.0)
+    assert ends == pytest.approx(tuple(expected.confidence_interval(0.95)), rel=1e-9)
+    summary = summarise(second - first)
+    assert (summary.low, summary.high) == pytest.approx(ends, rel=1e-9)
     below = stats.ttest_rel(second - margin, first, alternative="less").pvalue
     above = stats.ttest_rel(second + margin, first, alternative="greater").pvalue
     assert statistics.equivalence_p(mean, deviation, pairs, margin) == pytest.approx(max(below, above), rel=1e-9)
@@ -33,9 +34,9 @@ def test_tests_that_are_adjusted_for_skewness_agree_with_their_interval(seed, pa
     differences = np.random.default_rng(seed).standard_exponential(pairs) - 1
     sample = (*statistics.moments(differences), pairs)
     skew = sample_skewness(differences)
-    low, high = statistics.interval(*sample, 0.05, skew)
+    low, high = estimates.from_units(differences).interval(0.05)
     assert (statistics.difference_p(*sample, skew) <= 0.05) == (not low <= 0 <= high)
-    inner_low, inner_high = statistics.interval(*sample, 0.1, skew)
+    inner_low, inner_high = estimates.from_units(differences).interval(0.1)
     equivalent = statistics.equivalence_p(*sample, margin, skew=skew) <= 0.05
     assert equivalent == (-margin <= inner_low and inner_high <= margin)
 

@@ -27,39 +27,24 @@ from glasshouse.scaling import (
 )
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.compute_optimal import OptimumCheck
-from glasshouse.scaling.fit_options import FitOptions
 from glasshouse.scaling.recipe_transfer import RecipeTransfer
-from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAMETER, SizeGrid
 from glasshouse.scaling.scale_study import ScaleStudy
 from glasshouse.scaling.scaling_fit import LawPrediction, ScalingFit, fit_laws, parse_budgets
+from glasshouse.scaling.scaling_options import FitOptions, PlanOptions
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.options import takes
 from glasshouse.studies import places
 
 
-def plan(
-    recipe: str,
-    *overrides: str,
-    budgets: str | Sequence[float],
-    sizes: int = 6,
-    seeds: int = 3,
-    name: str | None = None,
-    tokens_per_parameter: float = TOKENS_PER_PARAMETER,
-    spread: float = SPREAD,
-    most_epochs: float = MOST_EPOCHS,
-    rates: str = scale_planning.SWEEP,
-    device: str = "auto",
-) -> ScaleStudy:
+@takes(PlanOptions)
+def plan(recipe: str, *overrides: str, budgets: str | Sequence[float], device: str = "auto", **options: Any) -> ScaleStudy:
     """Plan a scaling study: several sizes of a recipe's model at each budget in FLOPs, and several seeds of each.
 
-    Nothing is trained, but a few steps are timed. Sizes lie around the one that has `tokens_per_parameter` at its budget, up
-    to `spread` times larger and smaller. A plan that reads the data more than `most_epochs` times is refused. With
-    rates="sweep" each size has its own learning rate, by a sweep at two sizes; "recipe" gives all the recipe's.
+    Nothing is trained, but a few steps are timed. Sizes lie around the one that has `tokens_per_parameter` at its budget.
     """
     chosen = parse_budgets(budgets) if isinstance(budgets, str) else list(budgets)
     words = (recipe, *resolve_spec.with_full_names(overrides))
-    grid = SizeGrid(chosen, sizes, tokens_per_parameter, spread)
-    return scale_planning.plan(words, grid, seeds, name, device, most_epochs, rates)
+    return scale_planning.plan(words, chosen, PlanOptions(**options), device)
 
 
 def run(study: str | PathLike[str], device: str = "auto", on: Slurm | None = None) -> ScaleStudy | Submission:

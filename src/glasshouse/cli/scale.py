@@ -9,7 +9,7 @@ from glasshouse.cli.options import Device, On, Overwrite, argument, cluster, gro
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import count, duration, flops
 from glasshouse.launching.cluster_settings import Slurm
-from glasshouse.scaling.fit_options import FitOptions
+from glasshouse.scaling.scaling_options import FitOptions
 from glasshouse.specs.options import given
 
 if TYPE_CHECKING:

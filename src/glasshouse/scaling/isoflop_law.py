@@ -4,9 +4,8 @@ Language Models, 2022).
 IsoFLOP curves: at each compute budget a parabola of the loss in log N, and a power law through the minima. Minima that are
 known better count more.
 
-The envelope of training curves: at each compute the size with the lowest loss, and a power law through these sizes. It needs
-no extra runs, but a curve is read before its learning rate has decayed, which favours no budget equally: the exponent is
-biased unless every budget has its own schedule.
+The envelope of training curves: at each compute the size with the lowest loss, and a power law through these sizes. Its
+exponent is biased unless every budget has its own schedule.
 
 N parameters, D tokens, C compute. Axes: R resamples, B budgets. The first of 1 + R values is that of the fit.
 """

@@ -1,14 +1,11 @@
 """Nonlinear regression with the Huber loss, and the wild bootstrap for the intervals of its results.
 
 Many problems and many starts are one vectorised program: Levenberg-Marquardt steps for iteratively reweighted least squares.
-`scipy.optimize.least_squares` solves one problem at a time, about 20 ms each; an interval needs hundreds of fits, and the
-check of the intervals tens of thousands.
+`scipy.optimize.least_squares` solves one problem at a time, about 20 ms each, and an interval needs hundreds of fits.
 
-The wild bootstrap resamples measurements whose noise may differ from point to point. Each residual is multiplied by a random
-weight of mean 0 and variance 1 and added to the fit. Measurements of one run share their weight, because they err together.
-Residuals are made larger first, because a fit is closer to its own measurements than to new ones: divided by 1 minus their
-leverage (HC3 of MacKinnon and White, 1985), or by its root (HC2). `benchmarks/scaling_intervals.py` decided which: HC2 for
-parabolas of few points, which HC3 makes too wide, HC3 otherwise.
+The wild bootstrap multiplies each residual by a random weight of mean 0 and variance 1 and adds it to the fit. Measurements
+of one run share their weight. Residuals are made larger first, because a fit is closer to its own measurements than to new
+ones: divided by 1 minus their leverage (HC3 of MacKinnon and White, 1985), or by its root (HC2) for parabolas of few points.
 
 A quantity of a law is an array with the value of the fit first, and then those of the resamples.
 

@@ -16,13 +16,12 @@ from glasshouse import models
 from glasshouse.models import parameter_counts
 from glasshouse.scaling import compute_optimal
 from glasshouse.scaling.scaling_fit import check_budget
+from glasshouse.scaling.scaling_options import PlanOptions
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec, TrainingSpec
 from glasshouse.studies import matching
 from glasshouse.training.job import Job
 
-# Tokens for each parameter at the middle size of a budget, and the factor by which the outer sizes differ from it.
-TOKENS_PER_PARAMETER, SPREAD = 20.0, 4.0
 LEAST_SIZES, LEAST_STEPS = 4, 20
 # Widths are multiples of this. A shape may differ from the recipe's ratio of width to layers, for this much in log N.
 WIDTH_UNIT, MOST_WIDTH, MOST_LAYERS = 8, 2048, 64
@@ -31,8 +30,6 @@ MOST_LOG_RATIO, RATIO_WEIGHT = math.log(2), 0.2
 BRANCHING = "warmup-stable-decay"
 # A shape is not used for a size that is further away than this, in log N.
 FURTHEST = 0.5
-# Runs that would read the data more often are refused unless the user accepts it.
-MOST_EPOCHS = 300.0
 
 
 @dataclass(frozen=True)
@@ -74,41 +71,24 @@ class PlannedSize:
         return float(self.shape.step_flops * self.shared_steps)
 
 
-@dataclass(frozen=True)
-class SizeGrid:
-    """The budgets of a study and the sizes of each: N = sqrt(C / (6 tokens_per_parameter)), and sizes around it.
-
-    `sizes` of them lie up to `spread` times below and above it.
-    """
-
-    budgets: Sequence[float]
-    sizes: int = 6
-    tokens_per_parameter: float = TOKENS_PER_PARAMETER
-    spread: float = SPREAD
-
-    def __post_init__(self) -> None:
-        for budget in self.budgets:
-            check_budget(budget)
-        if len(set(self.budgets)) < 2:
-            raise SpecError(f"--budgets names {len(set(self.budgets))} budget; a power law needs at least two")
-        if self.sizes < LEAST_SIZES:
-            raise SpecError(f"is too few: a parabola needs at least {LEAST_SIZES} sizes at each budget", "sizes", self.sizes)
-
-    @property
-    def middles(self) -> dict[float, float]:
-        """Budget -> N at its middle, the smallest budget first."""
-        return {budget: math.sqrt(budget / (6 * self.tokens_per_parameter)) for budget in sorted(set(self.budgets))}
+def _middles(budgets: Sequence[float], options: PlanOptions) -> dict[float, float]:
+    """Budget -> N at its middle, sqrt(C / (6 tokens_per_parameter)), the smallest budget first."""
+    for budget in budgets:
+        check_budget(budget)
+    if len(set(budgets)) < 2:
+        raise SpecError(f"--budgets names {len(set(budgets))} budget; a power law needs at least two")
+    return {budget: math.sqrt(budget / (6 * options.tokens_per_parameter)) for budget in sorted(set(budgets))}
 
 
 def train_tokens(job: Job) -> int:
     return round(job.task.example_count(job.prepared.splits["train"]) * job.sequence_tokens())
 
 
-def make_plan(job: Job, grid: SizeGrid, most_epochs: float = MOST_EPOCHS) -> list[PlannedSize]:
+def make_plan(job: Job, budgets: Sequence[float], options: PlanOptions) -> list[PlannedSize]:
     """Plan the runs of a study. `job` is that of the recipe, with its data."""
     step_tokens, data_tokens = round(job.step_tokens()), train_tokens(job)
     planned: list[PlannedSize] = []
-    for budget, shapes in _shapes_by_budget(job, grid).items():
+    for budget, shapes in _shapes_by_budget(job, budgets, options).items():
         for shape in shapes:
             steps = round(budget / shape.step_flops)
             if steps < LEAST_STEPS:
@@ -118,7 +98,7 @@ def make_plan(job: Job, grid: SizeGrid, most_epochs: float = MOST_EPOCHS) -> lis
             tokens, warmup = steps * step_tokens, round(job.spec.training.warmup * steps)
             planned.append(PlannedSize(budget, shape, steps, tokens, tokens / data_tokens, warmup))
     longest = max(planned, key=lambda size: size.epochs)
-    if longest.epochs > most_epochs:
+    if longest.epochs > options.most_epochs:
         raise SpecError(
             f"{longest.shape.name} at {longest.budget:.3g} FLOPs would read the {data_tokens:,} tokens {longest.epochs:.1f} "
             f"times; choose smaller budgets, or accept it with --most-epochs {math.ceil(longest.epochs)}"
@@ -163,20 +143,21 @@ def _parameters_by_layers(job: Job, width: int) -> dict[int, int]:
     return {layers: one + (layers - 1) * (two - one) for layers in depths}
 
 
-def _shapes_by_budget(job: Job, grid: SizeGrid) -> dict[float, list[ModelShape]]:
+def _shapes_by_budget(job: Job, budgets: Sequence[float], options: PlanOptions) -> dict[float, list[ModelShape]]:
     """The shapes of every budget, from one grid for all budgets."""
-    spacing = 2 * math.log(grid.spread) / (grid.sizes - 1)
-    first = {budget: round(math.log(middle / grid.spread) / spacing) for budget, middle in grid.middles.items()}
-    indices = range(min(first.values()), max(first.values()) + grid.sizes)
-    shapes = _nearest_shapes(job, [index * spacing for index in indices], grid.spread * max(grid.middles.values()))
+    middles, spread, sizes = _middles(budgets, options), options.spread, options.sizes
+    spacing = 2 * math.log(spread) / (sizes - 1)
+    first = {budget: round(math.log(middle / spread) / spacing) for budget, middle in middles.items()}
+    indices = range(min(first.values()), max(first.values()) + sizes)
+    shapes = _nearest_shapes(job, [index * spacing for index in indices], spread * max(middles.values()))
     found = {}
-    for budget, middle in grid.middles.items():
-        places = range(first[budget], first[budget] + grid.sizes)
+    for budget, middle in middles.items():
+        places = range(first[budget], first[budget] + sizes)
         chosen = [shapes[index * spacing] for index in places if index * spacing in shapes]
         if len(chosen) < LEAST_SIZES:
             raise SpecError(
-                f"at {budget:.3g} FLOPs only {len(chosen)} shapes lie near {middle / grid.spread:,.0f} to "
-                f"{middle * grid.spread:,.0f} parameters; choose other budgets, vocabulary or --tokens-per-parameter"
+                f"at {budget:.3g} FLOPs only {len(chosen)} shapes lie near {middle / spread:,.0f} to "
+                f"{middle * spread:,.0f} parameters; choose other budgets, vocabulary or --tokens-per-parameter"
             )
         found[budget] = sorted(chosen, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
     return found

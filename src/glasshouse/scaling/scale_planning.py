@@ -10,35 +10,23 @@ import numpy as np
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs import resolve_spec
 from glasshouse.scaling import rate_rule, scale_plan, scale_study
-from glasshouse.scaling.scale_plan import PlannedSize, SizeGrid
+from glasshouse.scaling.scale_plan import PlannedSize
 from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
+from glasshouse.scaling.scaling_options import RECIPE, PlanOptions
 from glasshouse.specs import spec_files
-from glasshouse.specs.errors import DataError, RunError
+from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.studies import study_folder, study_planning, study_values
 from glasshouse.training import cost_plan, devices, replica_count
 from glasshouse.training.job import Job
 
-SWEEP, RECIPE = RATES = ("sweep", "recipe")
 # Evaluations of a run, and checkpoints of a run that is evaluated at its end only.
 EVALUATIONS, CHECKPOINTS = 4, 10
 
 
-def plan(
-    words: Sequence[str],
-    grid: SizeGrid,
-    seeds: int,
-    name: str | None,
-    device: str,
-    most_epochs: float,
-    rates: str,
-) -> ScaleStudy:
-    """Plan a study and write its folder. Nothing is trained, but a few steps are timed.
-
-    rates: "sweep" gives each size its own learning rate, by a sweep at two sizes; "recipe" gives all the recipe's.
-    """
-    if rates not in RATES:
-        raise DataError(f"is neither {' nor '.join(RATES)}; choose one of them", "rates", rates)
+def plan(words: Sequence[str], budgets: Sequence[float], options: PlanOptions, device: str) -> ScaleStudy:
+    """Plan a study and write its folder. Nothing is trained, but a few steps are timed."""
+    seeds, name = range(options.seeds), options.name
     recipe, *overrides = words
     folder = study_folder.root() / study_folder.checked_name(f"scaling-{Path(recipe).stem}" if name is None else name)
     if folder.exists():
@@ -46,14 +34,14 @@ def plan(
     job = Job.prepare(resolve_spec.spec_of(recipe, *overrides), devices.pick(device), even_if_too_large=True)
     metric = f"{study_values.default_metric(job.task, study_values.held_out_splits(job.prepared.splits)).split('.')[0]}.loss"
     with progress_bar.bar("choosing shapes", outer=True) as show, progress_bar.quiet():
-        chosen = scale_plan.make_plan(job, grid, most_epochs)
+        chosen = scale_plan.make_plan(job, budgets, options)
         show(0.3, "timing the largest model")
-        runs, seconds, choice = _as_trained(chosen, range(seeds), job, show)
+        runs, seconds, choice = _as_trained(chosen, seeds, job, show)
     data_tokens, epochs = scale_plan.train_tokens(job), max(size.epochs for size in chosen)
     repeats = f"up to {epochs:.1f} epochs: the fit can weigh repeated tokens with --data {data_tokens}"
     notes = (*job.notes, *([repeats] if epochs > 1 else []), *choice)
-    study = ScaleStudy(tuple(words), metric, tuple(range(seeds)), data_tokens, runs, seconds, notes, path=folder)
-    if rates == RECIPE:
+    study = ScaleStudy(tuple(words), metric, tuple(seeds), data_tokens, runs, seconds, notes, path=folder)
+    if options.rates == RECIPE:
         study = replace(study, notes=(*study.notes, scale_study.ONE_RATE))
     else:
         study = _with_sweep(study, job.spec.training.learning_rate)

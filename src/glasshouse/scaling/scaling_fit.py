@@ -10,11 +10,11 @@ from typing import TypeVar
 import numpy as np
 
 from glasshouse.scaling import isoflop_law, parametric_law
-from glasshouse.scaling.fit_options import RESAMPLES
 from glasshouse.scaling.isoflop_law import IsoFLOPFit, PowerLaw
 from glasshouse.scaling.measurements import LEAST_FLOPS, MOST_FLOPS, FewSizes, MeasuredLosses
 from glasshouse.scaling.parametric_law import PARAMETRIC, REPEATED, ParametricFit
 from glasshouse.scaling.regression import Array, LawEstimate, estimate
+from glasshouse.scaling.scaling_options import RESAMPLES
 from glasshouse.specs.errors import DataError
 
 ISOFLOP, ENVELOPE = "IsoFLOP", "envelope"

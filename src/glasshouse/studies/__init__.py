@@ -3,8 +3,5 @@
 from glasshouse.faces import face
 
 __getattr__, __dir__ = face(
-    __name__,
-    {
-        "api.studies": "compare sweep open_study list_studies judge_all_pairs studies_folder",
-    },
+    __name__, {"api.studies": "compare sweep open_study list_studies judge_all_pairs studies_folder"}
 )

@@ -136,7 +136,7 @@ def _refuse_equal_arms(quantity: str, names: Sequence[str], jobs: Sequence[Job])
         spec = replace(job.spec, training=training, evaluation=evaluation)
         if spec in known:
             raise SpecError(
-                f"the arms {known[spec]!r} and {name!r} are the same run after matching by {quantity}; remove one"
+                f"the arms {known[spec]!r} and {name!r} are the same run after matching (--match={quantity}); remove one"
             )
         known[spec] = name
 

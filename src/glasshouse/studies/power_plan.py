@@ -36,30 +36,18 @@ class DifferenceDeviation:
 def sentence(design: Design, deviation: DifferenceDeviation | None) -> str:
     seeds = design.question.most_seeds or len(design.seeds)
     unit = deviation.value if deviation else 1.0
-    found = detectable(design, seeds, unit)
+    plan = len(design.arms), design.rule.looks, design.rule.alpha
+    found, margin = smallest_difference(unit, seeds, *plan), design.rule.margin if deviation else None
     text = f"power: {seeds} seeds find a difference of {_size(found, deviation)} four times in five"
-    more, smaller = _larger_study(design, seeds, unit if deviation else None)
+    # Enough seeds for the margin, if it is set and not found yet; or else more.
+    more: int | None = math.ceil(MORE_SEEDS * seeds)
+    if margin is not None:
+        more = None if found <= margin else seeds_to_find(margin, unit, *plan)
     if more:
+        smaller = smallest_difference(unit, more, *plan) if margin is None else margin
         text += f"; {more:,} would find {_size(smaller, deviation)}"
     source = deviation.source if deviation else "of the differences between seeds; no earlier study says how large that is"
     return f"{text} ({source})" + ("; the sampling of items adds to this" if design.question.items else "")
-
-
-def detectable(design: Design, seeds: int, deviation: float) -> float:
-    """The smallest true difference found with power 0.8, corrected for the arms and the looks."""
-    return smallest_difference(deviation, seeds, len(design.arms), design.rule.looks, design.rule.alpha)
-
-
-def _larger_study(design: Design, seeds: int, deviation: float | None) -> tuple[int, float]:
-    """(a larger number of seeds, what it would find): enough seeds for the margin if it is set and too small; else some."""
-    margin = design.rule.margin
-    if margin is None or not deviation:
-        more = math.ceil(MORE_SEEDS * seeds)
-        return more, detectable(design, more, deviation or 1.0)
-    if detectable(design, seeds, deviation) <= margin:
-        return 0, 0.0
-    needed = seeds_to_find(margin, deviation, len(design.arms), design.rule.looks, design.rule.alpha)
-    return (needed, margin) if needed else (0, 0.0)
 
 
 def smallest_difference(deviation: float, seeds: int, arms: int = 2, looks: Looks = (), alpha: float = 0.05) -> float:

@@ -93,14 +93,4 @@ class StudyOptions(QuestionOptions):
         return Question(kind=kind, words=words, quick=quick, **values)
 
 
-NOT_OF_SWEEPS = (
-    "tune",
-    "until_decided",
-    "batch",
-    "max_seeds",
-    "items",
-    "register",
-    "replicate",
-    "multiverse",
-    "all_pairs",
-)
+NOT_OF_SWEEPS = ("tune", "until_decided", "batch", "max_seeds", "items", "register", "replicate", "multiverse", "all_pairs")

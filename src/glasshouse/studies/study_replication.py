@@ -17,7 +17,7 @@ def find_original(name: str) -> StudyFolder:
     """The study to replicate. Refuses a replication, whose original can be replicated again."""
     original = study_folder.find(name)
     if replicated := original.design().replicates:
-        raise SpecError(f"{original.path} is itself a replication of {replicated}; replicate that, under a new --name")
+        raise SpecError(f"{original.path} is a replication itself; write --replicate {replicated}, and a new --name")
     return original
 
 
@@ -60,7 +60,7 @@ def fresh_seeds(original: StudyFolder, requested: str | int | Sequence[int] | No
         return _next_seeds(compared, len(chosen))
     if shared := sorted((compared | tuned) & set(chosen)):
         raise SpecError(
-            f"--seeds contains {shared[0]}, which has been used; choose seeds above {max(compared)}, or a number"
+            f"--seeds contains {shared[0]}, which {original.name} or a replication used; choose some above {max(compared)}"
         )
     return chosen
 

@@ -71,7 +71,9 @@ def check_pairs(arms: int) -> None:
     if arms < 2:
         raise SpecError(f"all pairs of {arms} arm are none; compare at least 2 arms, or leave --all-pairs out")
     if arms > MOST_PAIRED_ARMS:
-        raise SpecError(f"{arms} arms have too many pairs; --all-pairs judges at most {MOST_PAIRED_ARMS} arms: leave it out")
+        raise SpecError(
+            f"{arms} arms have {arms * (arms - 1) // 2:,} pairs; --all-pairs judges at most {MOST_PAIRED_ARMS} arms"
+        )
 
 
 def add_pairs(study: StudyFolder) -> None:
@@ -96,7 +98,9 @@ def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submiss
     if study is None:
         if submitted := place.plan(unused_name):
             return submitted
-        design = _planned(request, place.device)
+        design = study_planning.make_design(request, place.device)
+        design = _with_multiverse(design, request.variants) if options.multiverse else design
+        design = registered(design) if options.register else design
         while study is None:
             try:
                 created = study_folder.create(design, unused_name, request.root)
@@ -122,14 +126,6 @@ def open_or_create(request: StudyRequest, place: Place) -> StudyFolder | Submiss
     return study
 
 
-def _planned(request: StudyRequest, device: str) -> Design:
-    options = request.options
-    design = study_planning.make_design(request, device)
-    if options.multiverse:
-        design = _with_multiverse(design, request.variants)
-    return registered(design) if options.register else design
-
-
 def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
     with study.locked():
         design = study.design()
@@ -138,8 +134,8 @@ def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
         if design.registered:
             listing = ", ".join(map(str, new[:8])) + (", ..." if len(new) > 8 else "")
             raise SpecError(
-                f"{study.path} is registered without the seeds {listing}; use fresh seeds: "
-                f"glasshouse compare --replicate {study.name}"
+                f"{study.path} is registered without the seeds {listing}; register looks with --until-decided under another "
+                f"--name, or use fresh seeds: glasshouse compare --replicate {study.name}"
             )
         if design.tuning and set(new) & set(design.tuning.seeds):
             raise SpecError(

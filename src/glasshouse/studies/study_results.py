@@ -48,7 +48,7 @@ def collect(study: StudyFolder) -> StudyResults:
         curve=curve,
         match=design.question.match,
         rule=design.rule,
-        arms=tuple(_in_display_order(arms, design)),
+        arms=tuple(swept_fields.in_order_of_values(arms) if design.question.kind == "sweep" else arms),
         notes=(*_notes(design, arms, machines), *design.damage, *damage),
         leaks=tuple(leak.sentence for leak in design.leaks),
         machine=machines[0] if machines else {},
@@ -202,6 +202,9 @@ def _arm(
     finite = [number for number in values.values() if math.isfinite(number)]
     stopped = [int(facts["stopped"]) for facts in finished if "stopped" in facts]
     steps = round(_mean([facts.get("stopped", plan["steps"]) for facts in finished])) if stopped else plan["steps"]
+    # Runs that trained together share the recorded seconds.
+    recorded = [(facts.get("outcome", {}).get("seconds"), len(facts.get("together", ()))) for facts in finished]
+    seconds = [of_all / max(runs, 1) for of_all, runs in recorded if of_all is not None]
     return Arm(
         name=arm.name,
         changes=arm.changes,
@@ -218,7 +221,7 @@ def _arm(
         tokens=plan["tokens"] * steps // plan["steps"],
         # Arms are matched by the FLOPs of training alone; the plan's figure includes evaluation.
         flops=arm.step_flops * steps or plan["flops"] * steps // plan["steps"],
-        seconds=_mean([seconds / _group_size(facts) for facts in finished if (seconds := _run_seconds(facts)) is not None]),
+        seconds=_mean(seconds),
         # The planned figure: the growth of the process does not show the memory of one run among several.
         memory=sum(plan.get("memory", {}).values()),
         diverged=tuple(seed for seed, number in values.items() if math.isnan(number)),
@@ -233,22 +236,8 @@ def _early_stopping_note(stopped: Sequence[int], planned: int, runs: int) -> Ite
         yield f"stopped early after {steps} of {planned:,} steps in {seeds}; the costs are those of the steps taken"
 
 
-def _run_seconds(facts: Mapping[str, Any]) -> float | None:
-    return facts.get("outcome", {}).get("seconds")
-
-
-def _group_size(facts: Mapping[str, Any]) -> int:
-    """The number of runs that trained together with this one, itself included; they share the recorded seconds."""
-    return max(len(facts.get("together", ())), 1)
-
-
 def _mean(numbers: Sequence[float]) -> float:
     return statistics.fmean(numbers) if numbers else 0.0
-
-
-def _in_display_order(arms: list[Arm], design: Design) -> list[Arm]:
-    """A comparison keeps the order of the command. A sweep shows its arms by the values swept."""
-    return swept_fields.in_order_of_values(arms) if design.question.kind == "sweep" else arms
 
 
 def _machines(study: StudyFolder, design: Design) -> list[dict[str, str]]:

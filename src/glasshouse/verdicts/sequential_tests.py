@@ -1,10 +1,8 @@
 """Sequential testing: p-values and levels that stay valid when a study is tested at several looks and may stop at each.
 
-A study that is tested after 4, 8, 12, ... seeds and stops at the first significant result has a false positive rate far
-above alpha. For normal values without an effect, the test statistics of all looks have one joint distribution, whatever the
-scale of the metric, so it can be simulated. From the simulation follow `sequential_p`, the probability under the null
-hypothesis of a p-value as extreme at any look, and `nominal_level`, the level at each look that keeps a level over all
-looks. The simulated statistic is that of the tests: adjusted for skewness, with the strength for several looks.
+For normal values without an effect, the test statistics of all looks have one joint distribution, whatever the scale of the
+metric, so it can be simulated. The statistic is that of the tests: adjusted for skewness, with the strength for several
+looks. docs/verdicts.md explains the method.
 """
 
 from dataclasses import dataclass

@@ -1,15 +1,12 @@
 """The skewness-adjusted t-test of a mean. Knows nothing about arms, margins or verdicts.
 
-If the values of a sample have a long tail to the right, the t statistic has a long tail to the left: the mean and the
-standard deviation are small together. The t-test then finds "below" too often. So a t statistic is divided by a factor above
-1, the stretch, if the sample is skewed in the direction that makes such statistics too frequent:
+A t statistic is divided by a factor above 1, the stretch, if the sample is skewed in the direction that makes such
+statistics too frequent:
 
     stretch = exp(strength k max(skewness - IGNORED, 0))        k = min(FIRST_ORDER (1 + FEW / n) / sqrt(n), LARGEST)
 
-The statistic is then compared with its own distribution for normal values, not with Student's t. For normal values the
-skewness is independent of t, so that distribution is a mean over the skewness of normal samples (`upper_tail`). The test is
-exact for normal values, whatever the strength; strength 0 is the t-test. docs/verdicts.md has the error rates and the power,
-docs/log.md the methods that were rejected. The confidence interval inverts the test: it is longer on the side of the tail.
+The statistic is then compared with its own distribution for normal values, a mean over the skewness of normal samples
+(`upper_tail`). Strength 0 is the t-test. docs/verdicts.md explains it, docs/log.md has the methods that were rejected.
 """
 
 from functools import lru_cache

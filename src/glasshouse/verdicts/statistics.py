@@ -38,32 +38,12 @@ def moments(values: ArrayLike) -> tuple[Array, Array]:
     return np.where(constant, first, mean), np.where(constant, 0.0, deviation)
 
 
-def half_width(deviation: ArrayLike, count: int, level: float) -> Array:
-    """Half the width of the confidence interval of a mean, with coverage 1 - `level` (Student's t)."""
-    return -scipy.special.stdtrit(count - 1, level / 2) * np.asarray(deviation) / np.sqrt(count)
-
-
 def difference_p(
     mean: ArrayLike, deviation: ArrayLike, pairs: int, skew: ArrayLike | None = None, strength: float = ONE_LOOK
 ) -> Array:
     """The two-sided p-value of the paired test. With standard deviation 0 it is 1 if the mean is 0, else 0."""
     skew, strength = _adjustment(skew, strength)
     return skewness.p_two_sided(_ratio(mean, np.asarray(deviation) / np.sqrt(pairs)), skew, pairs - 1, strength)
-
-
-def interval(
-    mean: ArrayLike,
-    deviation: ArrayLike,
-    pairs: int,
-    level: float,
-    skew: ArrayLike | None = None,
-    strength: float = ONE_LOOK,
-) -> tuple[Array, Array]:
-    """The confidence interval of a mean with coverage 1 - `level`. It inverts `difference_p`."""
-    skew, strength = _adjustment(skew, strength)
-    below, above = skewness.interval_widths(level, skew, pairs - 1, strength)
-    error = np.asarray(deviation) / np.sqrt(pairs)
-    return np.asarray(mean) - below * error, np.asarray(mean) + above * error
 
 
 def effect_size(mean: float, deviation: float, pairs: int) -> float:
@@ -77,9 +57,8 @@ def effect_size(mean: float, deviation: float, pairs: int) -> float:
 def jackknife_deviation(values: ArrayLike) -> tuple[Array, Array, Array]:
     """The standard deviation over the seeds, its effective degrees of freedom, and the influence of each seed on its log.
 
-    For normal values the standard deviation has n - 1 degrees of freedom. Heavy tails make it less certain. The jackknife
-    recomputes the log standard deviation without each seed in turn. Its variance is 1 / (2 degrees), which gives a second
-    value for the degrees of freedom. The smaller of the two is returned.
+    The degrees are n - 1, or fewer if leaving out each seed in turn (the jackknife) gives log deviations with a larger
+    variance, which is 1 / (2 degrees).
     """
     values = np.asarray(values, dtype=float)
     count = values.shape[-1]
@@ -120,11 +99,8 @@ def equivalence_p(
 ) -> Array:
     """The p-value of the equivalence test (TOST): the true difference is smaller than the margin in both directions.
 
-    A fixed margin gives two one-sided tests. An estimated margin has an error of its own, with `margin_degrees` degrees of
-    freedom, and `error_correlation` is the correlation of this error with that of the mean difference. In each direction the
-    test then requires gap >= sqrt(a^2 + b^2 + 2 r a b), where gap is the distance from the mean difference to the margin, a
-    and b are the error bounds of difference and margin at one level, and r >= 0 is the correlation if it is unfavourable.
-    The p-value is the smallest level at which this holds in both directions, found by bisection.
+    An estimated margin has an error of its own, with `margin_degrees` degrees of freedom and a correlation with the error of
+    the mean difference. The p-value is then the smallest level at which gap >= sqrt(a^2 + b^2 + 2 r a b) in both directions.
     """
     mean, margin = np.asarray(mean, dtype=float), np.asarray(margin, dtype=float)
     error, degrees = np.asarray(deviation) / np.sqrt(pairs), pairs - 1
@@ -195,9 +171,8 @@ def holm(p: ArrayLike) -> Array:
 def holm_over_arms(difference: ArrayLike, equivalence: ArrayLike) -> tuple[Array, Array]:
     """The Holm correction of both tests of every arm, so that any false verdict in a study has probability at most alpha.
 
-    The null hypotheses of an arm's two tests (no difference; a difference beyond the margin) exclude each other, so at most
-    one per arm is true. Each p-value is therefore corrected together with the larger p-value of every other arm (Shaffer's
-    form of the procedure). An arm counts for the others until both of its null hypotheses are rejected.
+    At most one null hypothesis of an arm's two tests is true. So each p-value is corrected together with the larger p-value
+    of every other arm (Shaffer's form of the procedure).
     """
     difference, equivalence = np.asarray(difference, dtype=float), np.asarray(equivalence, dtype=float)
     larger = np.maximum(difference, equivalence)
@@ -233,9 +208,8 @@ def one_seed_decides(
 ) -> int | None:
     """The index of the seed without which the verdict on the differences would be another one; None if there is none.
 
-    `alpha` may differ between the difference test and the equivalence test, as it does after a correction for arms. The
-    margin stays what it is, also if it is estimated; `influence` is then that of each seed on its logarithm. If several
-    seeds decide, the one counts whose removal weakens the verdict most.
+    `alpha` may differ between the difference test and the equivalence test. An estimated margin stays what it is;
+    `influence` is that of each seed on its logarithm. If several seeds decide, it is the one that matters most.
     """
     values = np.asarray(differences, dtype=float)
     count = len(values)
@@ -267,9 +241,8 @@ def one_seed_decides(
 def difference_power(effect: float, pairs: int, level: float, strength: float = ONE_LOOK) -> float:
     """The power of the paired test at this level if the true difference is `effect` standard deviations.
 
-    This is the tail of a noncentral t distribution, computed as a mean over the estimated standard deviation. scipy's
-    function returns NaN or does not terminate for two or three pairs at small levels. Half of all samples are skewed in the
-    favourable direction and need only the critical value. The others need it times their stretch.
+    This is the tail of a noncentral t distribution; scipy's may not terminate for two or three pairs at small levels. Half
+    of all samples are skewed in the favourable direction. The others need the critical value times their stretch.
     """
     shift = abs(effect) * float(np.sqrt(pairs))
     scales, weights = _deviation_quadrature(pairs - 1)
@@ -311,8 +284,7 @@ def equivalence_power(
 ) -> float:
     """The power of the equivalence test at this level; approximate if the margin is estimated.
 
-    It is a mean over the estimated standard deviations of the differences and of the margin, taken as independent, and over
-    the stretch of one direction. The correlation of the errors is set to its expected positive part under independence.
+    The standard deviations of the differences and of the margin are taken as independent.
     """
     degrees = pairs - 1
     shift, error = abs(mean) / margin, deviation / margin / float(np.sqrt(pairs))

@@ -1,12 +1,6 @@
 """Verdicts: is an arm of a study better than the first arm, worse, not different, or undecided? Knows nothing about runs.
 
-The order of the outcomes: a difference that is shown to be smaller than the margin is "no difference", whatever its
-direction and even if that is certain, because it is too small to matter. Only then it may be "better" or "worse". What
-neither test shows is "undecided".
-
 `_Comparison._word` decides, by `statistics.outcome`, and `_Comparison._sentence` writes the sentence with the statistics.
-The sentence in plain words, which a study shows before it, is in `results/plain_verdict.py`.
-
 docs/verdicts.md explains the method; benchmarks/verdict_errors.py measures its error rates by simulation.
 """
 
@@ -16,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+import scipy
 
 from glasshouse.formatting import about, rounded
 from glasshouse.verdicts import estimates, statistics
@@ -104,13 +99,11 @@ def summarise(values: Sequence[float], alpha: float = 0.05) -> Summary:
     """Summarise the finite values of one arm. With one seed, standard deviation and confidence interval are NaN."""
     finite = np.array([value for value in values if math.isfinite(value)])
     if not len(finite):
-        raise ValueError(
-            f"all {len(values)} seeds diverged, so there is no value to summarise; find out why they diverged",
-        )
+        raise ValueError(f"all {len(values)} seeds diverged, so there is no value to summarise; find out why they diverged")
     if len(finite) == 1:
         return Summary(1, float(finite[0]), NAN, NAN, NAN)
     mean, deviation = statistics.moments(finite)
-    half_width = statistics.half_width(deviation, len(finite), alpha)
+    half_width = -scipy.special.stdtrit(len(finite) - 1, alpha / 2) * deviation / math.sqrt(len(finite))
     return Summary(len(finite), float(mean), float(deviation), float(mean - half_width), float(mean + half_width))
 
 
