@@ -7,7 +7,7 @@ from glasshouse.llms.answer_grid import GridAnswer, GridOptions
 from glasshouse.llms.grid_results import GridResults, ModelComparison, ModelScore
 from glasshouse.llms.questions import PromptQuestion
 from glasshouse.pages.grid_page import parts, render
-from glasshouse.verdicts.proportions import Proportion
+from glasshouse.verdicts.mean_intervals import Proportion
 
 from .html_outline import Outline, assert_self_contained
 

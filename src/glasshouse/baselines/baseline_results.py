@@ -13,7 +13,7 @@ from glasshouse.records import atomic_files, kept_json
 from glasshouse.results.report import BaselineSection
 from glasshouse.specs.errors import RunError
 from glasshouse.verdicts.estimates import from_units
-from glasshouse.verdicts.proportions import binomial_interval
+from glasshouse.verdicts.mean_intervals import binomial_interval
 
 FORMAT = 1
 LEVEL = 0.05

@@ -11,8 +11,8 @@ from itertools import combinations
 from glasshouse import formatting
 from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer
 from glasshouse.records import atomic_files, kept_json
-from glasshouse.verdicts import proportions, verdict
-from glasshouse.verdicts.proportions import Proportion
+from glasshouse.verdicts import mean_intervals, verdict
+from glasshouse.verdicts.mean_intervals import Proportion
 from glasshouse.verdicts.verdict import Difference, VerdictRule
 
 RESULTS = "results.json"
@@ -91,10 +91,10 @@ def _score(model: str, answers: Sequence[GridAnswer]) -> ModelScore:
     accuracy = agreement = None
     if by_question:
         trials = min(map(len, by_question.values()))
-        accuracy = proportions.from_questions(list(map(_share_right, by_question.values())), trials, ALPHA)
+        accuracy = mean_intervals.from_questions(list(map(_share_right, by_question.values())), trials, ALPHA)
     if repeated:
         # Pairs without a common answer are independent.
-        agreement = proportions.from_questions(list(map(agreement_of, repeated)), min(map(len, repeated)) // 2, ALPHA)
+        agreement = mean_intervals.from_questions(list(map(agreement_of, repeated)), min(map(len, repeated)) // 2, ALPHA)
     return ModelScore(
         model,
         len(fresh),
@@ -146,12 +146,12 @@ def _comparison(
     """
     common = sorted(tables[name].keys() & tables[first].keys())
     differences = [tables[name][number] - tables[first][number] for number in common]
-    p = max(judged.adjusted_p, min(proportions.sign_flip_p(differences) * comparisons, 1.0))
+    p = max(judged.adjusted_p, min(mean_intervals.sign_flip_p(differences) * comparisons, 1.0))
     word, few = judged.word, False
     if word in (verdict.BETTER, verdict.WORSE):
         few = p > ALPHA
     elif word == verdict.NO_DIFFERENCE and not any(differences):
-        few = proportions.largest_unseen_share(len(differences), ALPHA / comparisons) > MARGIN
+        few = mean_intervals.largest_unseen_share(len(differences), ALPHA / comparisons) > MARGIN
     word = verdict.UNDECIDED if few else word
     low, high = max(judged.low, -1.0), min(judged.high, 1.0)
     found = ModelComparison(name, first, word, "", judged.pairs, judged.mean, low, high, p)

@@ -7,7 +7,7 @@ from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer
 from glasshouse.llms.grid_results import GridResults
 from glasshouse.llms.questions import PromptQuestion
 from glasshouse.pages import template
-from glasshouse.verdicts.proportions import Proportion
+from glasshouse.verdicts.mean_intervals import Proportion
 
 # A block of code in Markdown; one that was cut off ends with the text.
 FENCE = re.compile(r"^```[^\n]*\n(.*?)(?:^```[^\n]*\n?|\Z)", re.DOTALL | re.MULTILINE)

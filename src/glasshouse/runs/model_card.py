@@ -19,7 +19,7 @@ from glasshouse.runs.run import Run
 from glasshouse.specs import recipes, spec_files
 from glasshouse.specs.spec import Spec
 from glasshouse.verdicts.estimates import from_units
-from glasshouse.verdicts.proportions import binomial_interval
+from glasshouse.verdicts.mean_intervals import binomial_interval
 
 FILE = "README.md"  # in an exported directory
 SETTINGS = "settings.toml"  # where a reader puts the settings of a run that has no recipe

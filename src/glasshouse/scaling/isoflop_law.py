@@ -155,7 +155,10 @@ def fit(measured: MeasuredLosses, resample_count: int, seed: int = 0) -> IsoFLOP
     levels, slopes = np.array([each.token_line for each in usable]).T
     log_tokens_RB = levels + slopes * (minima_RB - [each.centre for each in usable])
     log_budgets = np.log([parabola.budget for parabola in usable])
-    laws = (PowerLaw(*_weighted_lines(log_budgets, values_RB, weights), freedom) for values_RB in (minima_RB, log_tokens_RB))
+    # Intercepts and slopes (1 + R) of regressions on log C, with these weights.
+    root = np.sqrt(weights / weights.sum())
+    solver = np.linalg.pinv(np.stack([np.ones_like(log_budgets), log_budgets], 1) * root[:, None]) * root
+    laws = (PowerLaw(*(solver @ values_RB.T), freedom) for values_RB in (minima_RB, log_tokens_RB))
     return IsoFLOPFit(parabolas, *laws)
 
 
@@ -185,15 +188,6 @@ def fit_parabola(measured: MeasuredLosses, budget: float, resample_count: int = 
     token_slope, token_level = np.polyfit(x, np.log(measured.tokens[here]), 1)
     token_line = float(token_level), float(token_slope)
     return Parabola(budget, centre, coefficients, log_parameters, losses, minima + centre, lowest, token_line)
-
-
-def _weighted_lines(x: Array, values_RB: Array, weights: Array) -> tuple[Array, Array]:
-    """Intercepts and slopes (1 + R) of weighted regressions of rows of values on x."""
-    design = np.stack([np.ones_like(x), x], 1)
-    root = np.sqrt(weights / weights.sum())
-    solver = np.linalg.pinv(design * root[:, None]) * root
-    intercepts, slopes = solver @ values_RB.T
-    return intercepts, slopes
 
 
 def _no_minimum_message(parabolas: Sequence[Parabola]) -> str:

@@ -115,7 +115,7 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
     status: str = Status.TRAINING if lock.is_held(path) else Status.DONE if finished else Status.INTERRUPTED
     damage = "; ".join(f"{FILE}: {fault}" for fault in faults)
     names = tuple(name for name, _, _ in arms)
-    judged, *verdicts = _verdicts(path)
+    judged, verdict, words, cautions = _verdicts(path)
     return StudyEntry(
         path,
         DAMAGED if damage else status,
@@ -123,7 +123,9 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
         " and ".join(dict.fromkeys(recipe.rsplit("/", 1)[-1].removesuffix(".toml") for _, _, recipe in arms)),
         judged if sorted(judged) == sorted(names) else names,  # a sweep is in the order of its values
         len(folders),
-        *verdicts,
+        verdict,
+        words,
+        cautions,
         claim,
         max([changed, *(run.changed for run in runs)]),
         has_report,

@@ -104,7 +104,8 @@ def _replications(
         pairs = [(study, other) for other in study_replication.replications_of(study)]
     outcomes = []
     for pair in pairs:
-        words, finished = {}, False
+        words: dict[str, tuple[str, str]] = {}
+        finished = False
         try:
             if (pair[0].path / FILE).is_file():
                 designs = [each.design() for each in pair]
