@@ -16,7 +16,7 @@ from glasshouse.runs import resolve_spec
 from glasshouse.specs import spec_fields, spec_files
 from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec import DataSpec, Spec, TrainingSpec
-from glasshouse.studies import matching, study_items, study_values
+from glasshouse.studies import matching, study_values
 from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Tuning
 from glasshouse.studies.study_options import Question, StudyOptions
@@ -59,7 +59,7 @@ def make_design(request: StudyRequest, device: str) -> Design:
     jobs, interval_note = _with_shared_interval(request, jobs)
     metric = _choose_metric(request, jobs)
     if question.items:
-        study_items.check(metric, names, jobs)
+        study_values.check_items(metric, names, jobs)
     with progress_bar.bar("planning", outer=True) as show, progress_bar.quiet():
         first_plan = cost_plan.make(jobs[0])
         jobs = [with_first_settings(job, first_plan) for job in jobs]

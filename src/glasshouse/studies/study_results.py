@@ -16,7 +16,7 @@ from glasshouse.results import plain_verdict, study_text, swept_fields
 from glasshouse.results.study import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import multiverse, study_items, study_replication, study_values
+from glasshouse.studies import multiverse, study_replication, study_values
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.verdicts.verdict import Difference, summarise
 
@@ -88,7 +88,7 @@ def _item_count(study: StudyFolder, design: Design) -> int:
     """The number of items that the runs were scored on; 0 if items are taken as fixed, or no run has been scored yet."""
     if not design.question.items:
         return 0
-    return max((len(row) for row in study_items.values_by_seed(study, design, design.arms[0]).values()), default=0)
+    return max((len(row) for row in study_values.item_values_by_seed(study, design, design.arms[0]).values()), default=0)
 
 
 def _replications(

@@ -15,7 +15,6 @@ from glasshouse.studies import (
     power_plan,
     run_queue,
     study_folder,
-    study_items,
     study_planning,
     study_replication,
     study_request,
@@ -144,7 +143,7 @@ def _train(study: StudyFolder, place: Place, report: Report) -> Submission | Non
         design = replace(study.design(), finished=True)
         study.write(design)
     if design.question.items:
-        study_items.score_runs(study, design, place.device)
+        study_values.score_runs(study, design, place.device)
     if design.multiverse:
         report(study)
         return _run_multiverse(study, design, place, report)
@@ -187,7 +186,7 @@ def _train_until_decided(study: StudyFolder, design: Design, place: Place) -> Su
         if submitted := _train_all_seeds(study, design, place):
             return submitted
         if design.question.items:
-            study_items.score_runs(study, design, place.device)
+            study_values.score_runs(study, design, place.device)
         if study_values.is_decided(study, design):
             progress_bar.say(f"decided after {look} seeds; the maximum is {design.question.max_seeds}")
             return None
@@ -230,5 +229,5 @@ def _run_multiverse(study: StudyFolder, design: Design, place: Place, report: Re
         if isinstance(folder, Submission):
             return folder
         for split in splits if design.question.items else ():
-            study_items.score_runs(folder, folder.design().on_split(split), place.device)
+            study_values.score_runs(folder, folder.design().on_split(split), place.device)
     return None

@@ -1,19 +1,30 @@
-"""What the runs of a study measured: the metric that decides, its value in each run that has ended, verdicts on the arms."""
+"""What the runs of a study measured: the metric that decides, its value in each run and on each item, verdicts on the arms.
+
+An item is a text, a pair or a window of text (`Task.item_values`). Every run of a study is scored on the same items.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import Metric
+from glasshouse.records import item_values, progress_bar
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.results.study import ArmPair
+from glasshouse.runs.run import Run
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import RunError, SpecError
-from glasshouse.studies import multiverse, run_queue, study_items
+from glasshouse.studies import multiverse, run_queue
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
-from glasshouse.verdicts.verdict import UNDECIDED, Difference, judge, judge_pairs
+from glasshouse.training.job import Job
+from glasshouse.verdicts.verdict import UNDECIDED, Difference, ItemScores, judge, judge_pairs
+
+# Fewer items say little about the population that they come from.
+FEWEST_ITEMS = 8
 
 
 def held_out_splits(splits: Mapping[str, Shard]) -> list[str]:
@@ -123,7 +134,7 @@ def readable_values(study: StudyFolder, design: Design) -> tuple[dict[str, dict[
 
 def verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mapping[int, float]]) -> dict[str, Difference]:
     """Arm -> its difference from the first arm, if it has two pairs of seeds. The correction counts all arms."""
-    items = study_items.scores(study, design) if design.question.items else None
+    items = item_scores(study, design) if design.question.items else None
     differences = judge(values, design.rule, items)
     return {name: difference for name, difference in differences.items() if difference.pairs > 1}
 
@@ -134,7 +145,7 @@ def pair_verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mappi
     A study that asks "learned, rotary or none?" compares rotary and none with learned. All pairs also answer "rotary or
     none?". They are more comparisons, so each needs more evidence: Holm's correction runs over all pairs.
     """
-    items = study_items.scores(study, design) if design.question.items else None
+    items = item_scores(study, design) if design.question.items else None
     differences = judge_pairs(values, design.rule, items).items()
     return tuple(ArmPair(arm, against, found) for (arm, against), found in differences if found.pairs > 1)
 
@@ -172,3 +183,57 @@ def splits_with_metric(study: StudyFolder, design: Design) -> list[str]:
 def _all_diverged(values: Mapping[int, float]) -> bool:
     """Whether at least one seed has ended and all ended seeds diverged."""
     return bool(values) and all(math.isnan(number) for number in values.values())
+
+
+def check_items(metric: str, names: Sequence[str], jobs: Sequence[Job]) -> None:
+    """Refuse a metric that is no mean over items, and arms that are not scored on the same items."""
+    split, _, name = metric.partition(".")
+    task = jobs[0].task
+    if name not in task.item_metrics:
+        known = ", ".join(f"{split}.{other}" for other in task.item_metrics)
+        remedy = f"choose one of: {known}" if known else "leave --items out"
+        raise SpecError(f"--items needs a metric that is a mean over items, and {metric} is none; {remedy}")
+    counts = [job.task.item_count(job.prepared.splits[split]) for job in jobs]
+    items = [_identity(job, split) for job in jobs]
+    for arm, identity, count in zip(names, items, counts, strict=True):
+        if identity != items[0]:
+            raise SpecError(
+                f"--items needs arms scored on the same items; {arm!r} has {count:,} others than the {counts[0]:,} "
+                f"{task.items} of {names[0]!r}; leave --items out"
+            )
+    if counts[0] < FEWEST_ITEMS:
+        raise SpecError(
+            f"--items needs {FEWEST_ITEMS} {task.items} or more, and {split} has {counts[0]}; hold out more data"
+        )
+
+
+def _identity(job: Job, split: str) -> tuple[object, ...]:
+    """Equal for jobs that are scored on the same items. Windows of text are the same only if the tokens are."""
+    shard = job.prepared.splits[split]
+    count = job.task.item_count(shard)
+    tokens = "" if count == shard.documents else job.prepared.tokenizer.digest()
+    return job.prepared.fingerprint, count, tokens
+
+
+def score_runs(study: StudyFolder, design: Design, device: str) -> None:
+    """Score the finished runs that have not been scored yet."""
+    split = design.split
+    runs = [study.run(arm, seed) for seed in design.seeds for arm in design.arms]
+    left = [run for run in runs if run_queue.status(run) == Status.DONE and not item_values.file_of(run, split).exists()]
+    if not left:
+        return
+    with progress_bar.bar(f"scoring the items of {study.name}", outer=True) as show, progress_bar.quiet():
+        for index, run in enumerate(left):
+            item_values.write(run, split, Run(run, device).item_values(split))
+            show((index + 1) / len(left))
+
+
+def item_scores(study: StudyFolder, design: Design) -> ItemScores:
+    """The study's metric on each item, of the runs that have been scored."""
+    return ItemScores({arm.name: item_values_by_seed(study, design, arm) for arm in design.arms}, task_of(design).items)
+
+
+def item_values_by_seed(study: StudyFolder, design: Design, arm: PlannedArm) -> dict[int, np.ndarray]:
+    """Seed -> the value of the study's metric on each item, for the runs of an arm that have been scored."""
+    name, stored = design.metric_name, {seed: item_values.read(study.run(arm, seed), design.split) for seed in design.seeds}
+    return {seed: np.asarray(values[name], float) for seed, values in stored.items() if name in values}
