@@ -24,7 +24,7 @@ def planned(*words: str, **changes: object) -> Design:
 
 
 def test_the_difference_is_found_four_times_in_five() -> None:
-    found = power_plan.detectable(planned(), 8, 0.03)
+    found = smallest_difference(0.03, 8)
     assert statistics.difference_power(found / 0.03, 8, 0.05) == pytest.approx(0.8, abs=1e-6)
     text = power_plan.sentence(planned(), DifferenceDeviation(0.03, "by what was seen in the study earlier"))
     assert text.startswith(f"power: 8 seeds find a difference of {found:.2g} four times in five; 20 would find 0.02 (")
@@ -32,10 +32,10 @@ def test_the_difference_is_found_four_times_in_five() -> None:
 
 
 def test_more_arms_and_looks_need_a_larger_difference() -> None:
-    plain = power_plan.detectable(planned(), 8, 1.0)
-    assert power_plan.detectable(planned("model.norm=layer,rms,none"), 8, 1.0) > plain
-    assert power_plan.detectable(planned(rule=VerdictRule(looks=(4, 8))), 8, 1.0) > plain
-    assert power_plan.detectable(planned(rule=VerdictRule(alpha=0.01)), 8, 1.0) > plain
+    plain = smallest_difference(1.0, 8)
+    assert smallest_difference(1.0, 8, arms=3) > plain
+    assert smallest_difference(1.0, 8, looks=(4, 8)) > plain
+    assert smallest_difference(1.0, 8, alpha=0.01) > plain
 
 
 def test_a_margin_says_how_many_seeds_are_needed() -> None:
@@ -50,7 +50,7 @@ def test_a_margin_says_how_many_seeds_are_needed() -> None:
 
 
 def test_without_earlier_runs_the_unit_is_the_standard_deviation() -> None:
-    found = power_plan.detectable(planned(), 8, 1.0)
+    found = smallest_difference(1.0, 8)
     text = power_plan.sentence(planned(), None)
     assert f"{found:.2f} standard deviations four times in five" in text
     assert power_plan.deviation_of_earlier_study(planned(), Path("nowhere")) is None
