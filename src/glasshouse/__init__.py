@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from glasshouse.api.inspection import look as look
     from glasshouse.api.inspection import patch as patch
     from glasshouse.api.reports import report as report
-    from glasshouse.api.run import Run as Run
+    from glasshouse.api.runs import Run as Run
     from glasshouse.api.runs import classify as classify
     from glasshouse.api.runs import evaluate as evaluate
     from glasshouse.api.runs import list_runs as list_runs
@@ -55,8 +55,7 @@ _NAMES = {
     "api.experiments": "prune",
     "api.inspection": "attribute heads lens look patch",
     "api.reports": "report",
-    "api.run": "Run",
-    "api.runs": "classify evaluate list_runs open_run predict sample translate",
+    "api.runs": "Run classify evaluate list_runs open_run predict sample translate",
     "api.serving": "serve",
     "api.studies": "Study compare list_studies open_study sweep try_claim",
     "api.training": "plan resume train",

@@ -8,7 +8,6 @@ import json
 import shutil
 import tempfile
 import threading
-import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +30,6 @@ from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError, GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import loop
-from glasshouse.version import __version__
 
 ROWS_FILE = "rows.jsonl"
 # More than any number of steps: a run of `fit` is never resumed, so it needs no checkpoint before the last.
@@ -92,7 +90,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(classes)
         names = dict(zip(self.classes_.tolist(), _class_names(self.classes_), strict=True))
         labels = [names[value] for value in classes.tolist()]
-        self._discard_previous_fit()
+        for name in ("_cached_run", "run_folder_"):
+            self.__dict__.pop(name, None)
+        if cleanup := self.__dict__.pop("_cleanup", None):
+            cleanup()  # the folder of an earlier fit
         parent = self.folder or self._temporary_folder()
         run = _create(user_paths.expand(parent).absolute(), Path(self.recipe).stem, self._spec(names), texts, labels)
         try:
@@ -119,8 +120,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Sequence[str]) -> np.ndarray:
         """The most likely class of each text."""
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(1)]
+        return self.classes_[self.predict_proba(X).argmax(1)]
 
     @property
     def run_(self) -> Run:
@@ -128,10 +128,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "run_folder_")
         if "_cached_run" not in self.__dict__:
             if not Path(self.run_folder_).is_dir():
-                raise RunError(
-                    f"the run folder {self.run_folder_} of this classifier no longer exists; fit the classifier again, and "
-                    "set folder=... to keep its runs"
-                )
+                remedy = "fit the classifier again, and set folder=... to keep its runs"
+                raise RunError(f"the run folder {self.run_folder_} of this classifier no longer exists; {remedy}")
             self._cached_run = Run(self.run_folder_, self.device)
         return self._cached_run
 
@@ -146,9 +144,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         }
         changes = [f"{field}={value}" for field, value in parameters.items() if value is not None]
         if isinstance(self.overrides, str):
-            raise SpecError(
-                f"is a string, not a list of strings; write overrides=[{self.overrides!r}]", "overrides", self.overrides
-            )
+            raise SpecError(f"is not a list; write overrides=[{self.overrides!r}]", "overrides", self.overrides)
         # On the CPU, precision and threads do not depend on the machine, so that the same data and seed give the same
         # classifier on another. A search can use the other cores with n_jobs.
         fixed = {"precision": "fp32", "threads": 1} if self.device == "cpu" else {}
@@ -157,9 +153,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         data = {"files": [ROWS_FILE], "field": "text", "label": "label", "validation": 0.0, "test": 0.0, "insist": True}
         spec = resolve_spec.spec_of(self.recipe, *self.overrides, *changes, data=data, training=training)
         if spec.task != "classify":
-            raise SpecError(
-                f"has task={spec.task!r}; TextClassifier needs a recipe with task='classify'", "recipe", self.recipe
-            )
+            raise SpecError(f"has task={spec.task!r}; choose a recipe with task='classify'", "recipe", self.recipe)
         return spec
 
     def _weight_overrides(self, names: Mapping[Any, str]) -> list[str]:
@@ -168,25 +162,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             return []
         if isinstance(self.class_weight, str):
             if self.class_weight != "balanced":
-                raise SpecError(
-                    "is not one of: None, 'balanced', a dictionary of weights", "class_weight", self.class_weight
-                )
+                raise SpecError("is not one of: None, 'balanced', a dictionary", "class_weight", self.class_weight)
             return ["balanced"]
         if unknown := [label for label in self.class_weight if label not in names]:
             raise DataError(f"class_weight has the key {unknown[0]!r}, which is not a class of y; use: {list(names)}")
         return [f"{names[label]}={float(weight)!r}" for label, weight in self.class_weight.items()]
 
-    def _discard_previous_fit(self) -> None:
-        """Forget the run of an earlier `fit` and delete its temporary folder."""
-        for name in ("_cached_run", "run_folder_"):
-            self.__dict__.pop(name, None)
-        if cleanup := self.__dict__.pop("_cleanup", None):
-            cleanup()
-
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        for name in ("_cached_run", "_cleanup"):
-            state.pop(name, None)
+        state = {name: value for name, value in super().__getstate__().items() if name not in ("_cached_run", "_cleanup")}
         if "run_folder_" in state:
             state["run_folder_"] = _packed(self.run_)
         return state
@@ -238,9 +221,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         return self._cached_run[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_cached_run", None)
-        return state
+        return {name: value for name, value in super().__getstate__().items() if name != "_cached_run"}
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -256,9 +237,8 @@ def _texts(X: Any) -> list[str]:
     if isinstance(X, str):
         raise DataError("X is a single text; pass a list of texts")
     texts = X.tolist() if hasattr(X, "tolist") else list(X)
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise DataError(f"X[{index}] has the type {type(text).__name__}, not str; pass a sequence of str")
+    if wrong := [(index, type(text)) for index, text in enumerate(texts) if not isinstance(text, str)]:
+        raise DataError(f"X[{wrong[0][0]}] has the type {wrong[0][1].__name__}, not str; pass a sequence of str")
     return [text.strip() for text in texts]
 
 
@@ -272,18 +252,14 @@ def _class_names(classes: np.ndarray) -> list[str]:
 
 def _create(parent: Path, stem: str, spec: Spec, texts: list[str], labels: list[str]) -> RunFolder:
     """Create a run folder that contains its rows, under the first free name of `stem`, `stem-2`, ..."""
-    facts = {"format": run_folder.FORMAT, "glasshouse": __version__, "recipe": stem, "created": time.time(), "status": "new"}
     rows = [json.dumps({"label": label, "text": text}) for label, text in zip(labels, texts, strict=True)]
-    for name in run_folder.numbered_names(stem):
-        path = parent / name
-        if path.exists():
-            continue
+    for path in (parent / name for name in run_folder.numbered_names(stem)):
         with_rows = replace(spec, data=replace(spec.data, files=(str(path / ROWS_FILE),)))
-        with suppress(FileExistsError), atomic_files.folder(path) as temporary:
-            atomic_files.write_text(temporary / ROWS_FILE, "\n".join(rows) + "\n")
-            atomic_files.write_text(temporary / "spec.toml", spec_files.to_toml(with_rows))
-            atomic_files.write_json(temporary / "run.json", facts)
-            return RunFolder(path)
+        if not path.exists():
+            with suppress(FileExistsError):  # another process was sooner
+                run = run_folder.create_at(path, with_rows, stem)
+                atomic_files.write_text(path / ROWS_FILE, "\n".join(rows) + "\n")
+                return run
     raise AssertionError
 
 
@@ -302,7 +278,6 @@ def _packed(run: Run) -> dict[str, Any]:
 
 
 def _unpacked(packed: Mapping[str, Any], path: Path) -> Path:
-    """Write the folder of a packed run."""
     from safetensors.torch import load
 
     with atomic_files.folder(path) as temporary:
@@ -316,7 +291,6 @@ def _unpacked(packed: Mapping[str, Any], path: Path) -> Path:
 
 
 def _with_text_input(tags: Any) -> Any:
-    """Set the tags of an estimator whose X is a sequence of texts."""
     tags.input_tags.two_d_array = False
     tags.input_tags.one_d_array = True
     tags.input_tags.string = True

@@ -7,7 +7,7 @@ from inspect import getdoc, isfunction
 from pathlib import Path
 
 import glasshouse
-from glasshouse.api import run
+from glasshouse.api import runs
 
 SOURCE = Path(glasshouse.__file__)
 
@@ -44,12 +44,12 @@ def test_the_docstring_of_a_run_is_its_index():
 
 
 def test_the_methods_of_a_run_are_functions_of_the_interface():
-    tree = ast.parse(Path(run.__file__).read_text())
+    tree = ast.parse(Path(runs.__file__).read_text())
     [block] = [
         node for kind in tree.body if isinstance(kind, ast.ClassDef) for node in kind.body if isinstance(node, ast.If)
     ]
     typed = {ast.unparse(node).partition(" = ")[0]: ast.unparse(node).partition(" = ")[2] for node in block.body}
-    assert typed == {name: f"{module}.{name}" for module, names in run.METHODS.items() for name in names.split()}
+    assert typed == {name: f"{module}.{name}" for module, names in runs.METHODS.items() for name in names.split()}
     for name in typed:
         assert isfunction(getattr(glasshouse.Run, name)), name
 

@@ -26,6 +26,8 @@ def test_the_card_of_a_run(run: Path, text: Path, tmp_path: Path) -> None:
     assert str(text.parent) not in card, "the folders of the author are private"
     assert re.search(r"- validation loss: \d+\.\d+ to \d+\.\d+ \(20 items\)", card)
     [command] = re.findall(r"^glasshouse train .*$", card.partition("## Reproduce")[2], re.MULTILINE)
+    [settings] = re.findall(r"```toml\n(.*?)```", card, re.DOTALL)
+    (tmp_path / "spec.toml").write_text(settings)
     (tmp_path / text.name).write_text(text.read_text())
     found, own = glasshouse.runs.spec_of(*shlex.split(command)[2:]), glasshouse.open_run("tiny").spec
     assert replace(found, data=replace(found.data, files=own.data.files, adapt=own.data.adapt)) == own

@@ -1,4 +1,4 @@
-"""Resolved specs: they reproduce the run, and the overrides of a model card resolve to the spec of the run again."""
+"""Resolved specs: they reproduce the run, and the command of a model card resolves to the spec of the run again."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ import torch
 import glasshouse
 from glasshouse.records import run_folder
 from glasshouse.runs import resolve_spec
-from glasshouse.specs import declared, recipes, spec_files
+from glasshouse.specs import recipes, spec_files
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import Spec
 from glasshouse.training.job import Job
@@ -34,8 +34,6 @@ OWN_DATA = {
     "translator": ("source\ttarget", "{text}\t{word}"),
     "embedder": ("source\ttarget", "{text}\t{word}"),
 }
-# Fields that would adapt to such small data if nobody named them.
-ADAPTING = ("data.validation", "model.width", "training.epochs", "evaluation.every")
 
 
 def is_complete(recipe: recipes.Recipe) -> bool:
@@ -56,11 +54,21 @@ def trained_spec(recipe: str, *overrides: str) -> Spec:
     return Job.prepare(resolve_spec.run_spec(recipe, *overrides), torch.device("cpu"), even_if_too_large=True).spec
 
 
-def command_of_card(spec: Spec, recipe: str, name: str) -> list[str]:
-    """The words after `glasshouse train` in the card of a run with this spec."""
+def spec_of_card(spec: Spec, recipe: str, name: str, folder: Path) -> Spec:
+    """What the command in the card of a run with this spec resolves to, in the folder where its settings were saved."""
     run_folder.create(spec, name, recipe)
-    [command] = re.findall(r"^glasshouse train .*$", glasshouse.runs.card(name).partition("## Reproduce")[2], re.MULTILINE)
-    return shlex.split(command)[2:]
+    reproduce = glasshouse.runs.card(name).partition("## Reproduce")[2]
+    [command] = re.findall(r"^glasshouse train .*$", reproduce, re.MULTILINE)
+    [settings] = re.findall(r"```toml\n(.*?)```", reproduce, re.DOTALL)
+    words = shlex.split(command)[2:]
+    (folder / words[0]).write_text(settings)
+    return resolve_spec.run_spec(*words)
+
+
+def in_folder(spec: Spec, folder: Path) -> Spec:
+    """The spec with its tokenizer in this folder."""
+    name = spec.data.tokenizer_file
+    return replace(spec, data=replace(spec.data, tokenizer_file=str(folder / Path(name).name) if name else ""))
 
 
 @pytest.mark.parametrize("recipe", OWN_DATA)
@@ -71,13 +79,9 @@ def test_the_card_of_a_run_on_own_data_has_the_command_of_its_spec(recipe: str, 
     file = rows(recipe, tmp_path)
     start = ("training.start_from=",) if recipe == "embedder" else ()
     changes = ("training.epochs=3", "model.dropout=0.25", 'evaluation.prompts=["sun, rain", "1"]', "training.seed=7")
-    usual = spec_files.unchecked(recipes.tables_of(recipe))
-    inherited = {"model.width"} if usual.training.start_from else set()
-    named = [name for name in ADAPTING if name not in inherited and declared.value_of(usual, name)]
-    kept = resolve_spec.override_words(usual, named)
-    for name, overrides in (("adapted", ()), ("changed", changes), ("kept", kept)):
+    for name, overrides in (("adapted", ()), ("changed", changes)):
         spec = trained_spec(recipe, f'data.files=["{file}"]', *start, *overrides)
-        assert resolve_spec.run_spec(*command_of_card(spec, recipe, name)) == spec
+        assert spec_of_card(spec, recipe, name, tmp_path) == in_folder(spec, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -93,39 +97,20 @@ def test_the_card_of_a_run_on_own_data_has_the_command_of_its_spec(recipe: str, 
         ("presidents", ("training.class_weights=balanced", "model.head.wide=0")),
     ],
 )
-def test_the_card_of_a_run_on_a_named_data_set_has_the_command_of_its_spec(recipe: str, overrides: tuple[str, ...]) -> None:
-    spec = replace(resolve_spec.run_spec(recipe, *overrides), data=resolve_spec.spec_of(recipe, *overrides).data)
-    assert resolve_spec.spec_of(*command_of_card(spec, recipe, "made")) == spec
-
-
-def test_a_setting_that_a_recipe_has_and_a_run_has_not_is_named() -> None:
-    """`data.megabytes` and `training.compile` are written to a spec file only if they are set."""
-    spec = resolve_spec.spec_of("python-code", "data.megabytes=0", "training.bf16_residual=false")
-    named = resolve_spec.fields_to_name("python-code", spec)
-    assert {"data.megabytes", "training.bf16_residual"} <= set(named)
-    assert resolve_spec.spec_of("python-code", *resolve_spec.override_words(spec, named)) == spec
-
-
-@pytest.mark.parametrize("recipe", [name for name, found in recipes.all_recipes().items() if is_complete(found)])
-def test_a_recipe_as_it_is_needs_no_more_than_its_interval(recipe: str) -> None:
-    assert resolve_spec.fields_to_name(recipe, resolve_spec.spec_of(recipe)) in ([], ["evaluation.every"])
+def test_the_card_of_a_run_on_a_named_data_set_has_the_command_of_its_spec(
+    recipe: str, overrides: tuple[str, ...], tmp_path: Path
+) -> None:
+    spec = resolve_spec.spec_of(recipe, *overrides)
+    assert spec_of_card(spec, recipe, "made", tmp_path) == spec
 
 
 @pytest.mark.parametrize("changes", [(), ("model.layers=2", "data.tokenizer=characters", "data.vocabulary=64")])
-def test_a_run_that_starts_from_another_names_what_it_does_not_inherit(tmp_path: Path, changes: tuple[str, ...]) -> None:
+def test_the_card_of_a_run_that_starts_from_another(tmp_path: Path, changes: tuple[str, ...]) -> None:
     small_runs.pretrain(tmp_path)
     spec = small_runs.fine_tune(tmp_path / "rows.tsv", *changes).spec
-    command = command_of_card(spec, "classifier", "made")
-    assert not any(word.startswith("model.width=") for word in command), "that of the run to start from"
-    assert resolve_spec.run_spec(*command) == spec
-
-
-def test_a_run_of_the_users_own_recipe_is_trained_from_the_settings_of_its_card(tmp_path: Path) -> None:
-    spec = resolve_spec.run_spec("demo-lm", "training.steps=150", "evaluation.every=50")
-    assert command_of_card(spec, "of-mine", "made") == ["settings.toml"]
-    [settings] = re.findall(r"```toml\n(.*?)```", glasshouse.runs.card("made"), re.DOTALL)
-    (tmp_path / "settings.toml").write_text(settings)
-    assert resolve_spec.run_spec("settings.toml") == spec
+    found = spec_of_card(spec, "classifier", "made", tmp_path)
+    assert found.training.start_from == Path(spec.training.start_from).name, "found among the runs of the reader"
+    assert replace(found, training=spec.training) == in_folder(spec, tmp_path)
 
 
 def test_an_imported_run_has_no_command() -> None:

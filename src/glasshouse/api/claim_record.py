@@ -4,7 +4,6 @@
 before registration was required. Everything else in the folder follows from them. `check` computes it again and compares.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,17 +25,14 @@ def cases_with(folder: Path | None = None) -> list[Case]:
     cases = []
     for case in trials.list_cases():
         finished = {_key(trial): trial for trial in case.trials if trial.finding}
-        known = [_finished(trial, finished) for trial in recorded.get(case.name, ())]
+        known = []
+        for trial in recorded.get(case.name, ()):
+            later = None if trial.finding else finished.get(_key(trial))  # measured after it had been recorded
+            known.append(replace(trial, measured=later.measured, finding=later.finding) if later else trial)
         keys = {_key(trial) for trial in known}
         new = [trial for trial in case.trials if _key(trial) not in keys]
         cases.append(replace(case, trials=(*known, *_renumbered(known, new)), earlier=tuple(earlier.get(case.name, ()))))
     return cases
-
-
-def _finished(trial: Trial, finished: Mapping[tuple[str, int], Trial]) -> Trial:
-    """A recorded trial, with the values that were measured after it had been recorded."""
-    later = finished.get(_key(trial))
-    return replace(trial, measured=later.measured, finding=later.finding) if later and not trial.finding else trial
 
 
 def write(folder: Path) -> list[Path]:
@@ -72,10 +68,7 @@ def pages(cases: list[Case]) -> dict[str, str]:
 def check(folder: Path) -> list[str]:
     """What differs between a record's pages and those computed again from its registrations and values."""
     if not (folder / REGISTRY).is_dir():
-        raise RunError(
-            f"{folder} has no folder {REGISTRY}, so there is nothing to check; make a record with: glasshouse claims report "
-            f"--output {folder}"
-        )
+        raise RunError(f"{folder} has no folder {REGISTRY}; make a record with: glasshouse claims report --output {folder}")
     recorded, earlier = read(folder), _read_earlier(folder)
     cases = [
         replace(case, trials=tuple(recorded.get(case.name, ())), earlier=tuple(earlier.get(case.name, ())))
@@ -121,19 +114,16 @@ def _key(trial: Trial) -> tuple[str, int]:
 def _renumbered(known: list[Trial], new: list[Trial]) -> list[Trial]:
     """New trials with numbers after those of the record, which may come from another folder."""
     taken = {trial.registration.number for trial in known}
-    clash = any(trial.registration.number in taken for trial in new)
-    offset = max(taken, default=0) if clash else 0
-    return [
-        replace(
-            trial,
-            registration=replace(
-                trial.registration,
-                number=trial.registration.number + offset,
-                replicates=trial.registration.replicates + offset if trial.registration.replicates else 0,
-            ),
+    if taken.isdisjoint(trial.registration.number for trial in new):
+        return new
+    offset, renumbered = max(taken), []
+    for trial in new:
+        own, replicates = trial.registration.number, trial.registration.replicates
+        replicates += offset if replicates else 0
+        renumbered.append(
+            replace(trial, registration=replace(trial.registration, number=own + offset, replicates=replicates))
         )
-        for trial in new
-    ]
+    return renumbered
 
 
 def _first_difference(found: str, expected: str) -> str:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
-from os import PathLike
 from pathlib import Path
 
 from glasshouse.api.llms import open_language_model
@@ -16,6 +15,7 @@ from glasshouse.llms.debate_rounds import DebateJournal, DebateOptions, default_
 from glasshouse.llms.language_model import LanguageModel
 from glasshouse.pages import debate_page
 from glasshouse.records import atomic_files, lock, progress_bar
+from glasshouse.records.user_paths import StrPath
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -29,10 +29,10 @@ def debate(
     temperature: float = 0.7,
     temperatures: str | Sequence[float] | None = None,
     seed: int = 0,
-    output: str | PathLike[str] | None = None,
-    config: str | PathLike[str] | None = None,
-    entailment: str | PathLike[str] | None = None,
-    encoder: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
+    config: StrPath | None = None,
+    entailment: StrPath | None = None,
+    encoder: StrPath | None = None,
     control_topic: str | None = None,
     max_tokens: int = 160,
     device: str = "auto",
@@ -46,25 +46,20 @@ def debate(
     """
     if isinstance(models, str):
         models = [name.strip() for name in models.split(",") if name.strip()]
-    options = DebateOptions(
-        topic,
-        tuple(_model_name(model) for model in models),
-        points,
-        rounds,
-        (temperature,) if temperatures is None else _temperatures(temperatures),
-        seed,
-        max_tokens,
-        default_control_topic(topic) if control_topic is None else control_topic,
-    )
+    names = tuple(_model_name(model) for model in models)
+    every = (temperature,) if temperatures is None else _temperatures(temperatures)
+    control = default_control_topic(topic) if control_topic is None else control_topic
+    options = DebateOptions(topic, names, points, rounds, every, seed, max_tokens, control)
     if judge is not None and len(options.models) < 2:
         raise GlasshouseError(f"a judge compares models, and {options.models[0]} is alone; name two with --models")
     opened = [_opened(model, config, device) for model in models]
     opened_judge = None if judge is None else _opened(judge, config, device)
-    contradictions: ContradictionTest = (
-        NegationTest(topic) if entailment is None else EntailmentTest(Judge(Run(entailment, device)))
-    )
+    contradictions: ContradictionTest = NegationTest(topic)
+    if entailment is not None:
+        contradictions = EntailmentTest(Judge(Run(entailment, device)))
     embed = None if encoder is None else _encoder(Run(encoder, device), topic)
-    folder = Path("debates") / _folder_name(topic) if output is None else Path(output)
+    name = re.sub(r"\W+", "-", topic.lower()).strip("-")[:60] or "debate"
+    folder = Path("debates") / name if output is None else Path(output)
     answer_journal.make_folder(folder)
     with (
         lock.hold(folder, "wait for it, or name another folder with --output"),
@@ -74,10 +69,10 @@ def debate(
             said = hold(options, opened, journal, bar)
         summary = None
         if judge is not None and opened_judge is not None:
-            name, on_topic = _model_name(judge), [point for point in said if point.turn.topic == topic]
+            on_topic = [point for point in said if point.turn.topic == topic]
             with progress_bar.bar("judging") as bar:
-                judged = debate_judge.judge_points(name, opened_judge, on_topic, journal, seed, bar)
-            summary = debate_judge.summarise(name, judged)
+                judged = debate_judge.judge_points(_model_name(judge), opened_judge, on_topic, journal, seed, bar)
+            summary = debate_judge.summarise(_model_name(judge), judged)
         with progress_bar.bar("measuring"):
             measures = debate_measures.measure(options, said, contradictions, embed)
         result = DebateResult(
@@ -99,7 +94,7 @@ def _model_name(model: str | LanguageModel) -> str:
     return model if isinstance(model, str) else model.name
 
 
-def _opened(model: str | LanguageModel, config: str | PathLike[str] | None, device: str) -> LanguageModel:
+def _opened(model: str | LanguageModel, config: StrPath | None, device: str) -> LanguageModel:
     return open_language_model(model, config, device) if isinstance(model, str) else model
 
 
@@ -107,7 +102,3 @@ def _encoder(run: Run, topic: str) -> debate_measures.TextEncoder:
     """The embeddings of a run. A run that has none is refused here, before any work starts."""
     run.embed([topic])
     return lambda texts: run.embed(texts).float().cpu().numpy()
-
-
-def _folder_name(topic: str) -> str:
-    return re.sub(r"\W+", "-", topic.lower()).strip("-")[:60] or "debate"

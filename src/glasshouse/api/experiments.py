@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 
 import glasshouse
@@ -19,6 +18,7 @@ from glasshouse.inspection.held_out_pictures import Description, Target
 from glasshouse.inspection.pruning import Pruned
 from glasshouse.pages import figures, inspection_figures, line_charts, retrieval_page
 from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.records.user_paths import StrPath
 from glasshouse.results.retrieval import Retrieval
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import run_of
@@ -30,7 +30,7 @@ from glasshouse.training.nonfinite import ModuleOutput
 
 
 def features(
-    run: str | PathLike[str],
+    run: StrPath,
     data: str,
     pooling: str = "mean",
     limit: int = 0,
@@ -48,14 +48,14 @@ def features(
 
 
 def few_shot(
-    run: str | PathLike[str],
+    run: StrPath,
     data: str,
     shots: Sequence[int] = (0, 1, 2, 4, 8),
     examples: int = 200,
     draws: int = 3,
     template: str | None = None,
     calibrate: bool = False,
-    output: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
     seed: int = 0,
     field: str = "text",
     label: str = "label",
@@ -69,25 +69,20 @@ def few_shot(
         figures.check_path(Path(output))
     splits = labelled_texts.read(data, field, label)
     with progress_bar.bar("classifying") as bar:
-        example_template = template or few_shot_classification.TEMPLATE
-        options = (shots, examples, draws, example_template, calibrate, seed, bar)
+        options = (shots, examples, draws, template or few_shot_classification.TEMPLATE, calibrate, seed, bar)
         result = few_shot_classification.measure(run_of(run, device), splits, *options)
     if output:
-        draw_few_shot(result, Path(output))
+        points = {float(accuracy.shots): (accuracy.mean, accuracy.low, accuracy.high) for accuracy in result.by_shots}
+        chart = line_charts.settings_chart({"": points}, "examples in the context", "accuracy")
+        chart = line_charts.with_baseline(chart, "most frequent class", result.majority)
+        figures.draw({"": chart}, Path(output), 6.4, 4.0)
     return result
 
 
-def draw_few_shot(result: FewShot, path: Path) -> None:
-    """Draw accuracy over the number of shots. The suffix of the path, .svg or .png, decides the format."""
-    points = {float(accuracy.shots): (accuracy.mean, accuracy.low, accuracy.high) for accuracy in result.by_shots}
-    chart = line_charts.settings_chart({"": points}, "examples in the context", "accuracy")
-    figures.draw({"": line_charts.with_baseline(chart, "most frequent class", result.majority)}, path, 6.4, 4.0)
-
-
 def augment(
-    run: str | PathLike[str],
-    file: str | PathLike[str],
-    output: str | PathLike[str],
+    run: StrPath,
+    file: StrPath,
+    output: StrPath,
     copies: int = 2,
     share: float = 0.15,
     temperature: float = 1.0,
@@ -110,10 +105,7 @@ def augment(
 
 
 def describe(
-    run: str | PathLike[str],
-    pictures: Sequence[Target] = (),
-    output: str | PathLike[str] | None = None,
-    device: str = "auto",
+    run: StrPath, pictures: Sequence[Target] = (), output: StrPath | None = None, device: str = "auto"
 ) -> list[Description]:
     """What a run writes about pictures: files, numbers of held-out pictures, or arrays; by default the first six held-out.
 
@@ -129,11 +121,11 @@ def describe(
 
 
 def prompt(
-    run: str | PathLike[str],
+    run: StrPath,
     prompts: Sequence[str] = (),
     target: Target = None,
     pictures: int = 6,
-    output: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
     device: str = "auto",
 ) -> tuple[Retrieval, Path]:
     """Rank prompts by their similarity to a picture, retrieve pictures for each prompt, and write a page of the results.
@@ -150,13 +142,13 @@ def prompt(
 
 
 def prune(
-    run: str | PathLike[str],
+    run: StrPath,
     name: str,
     heads: float | None = None,
     weights: float | None = None,
     by: str = "gradient",
     then_train: int = 0,
-    data: str | PathLike[str] | None = None,
+    data: StrPath | None = None,
     examples: int = 128,
     device: str = "auto",
 ) -> tuple[Pruned, "glasshouse.Run"]:
@@ -199,13 +191,11 @@ class Replay:
     culprit: ModuleOutput | None
 
 
-def replay(run: str | PathLike[str], device: str = "cpu") -> Replay:
+def replay(run: StrPath, device: str = "cpu") -> Replay:
     """Repeat the step at which the loss or the gradient of a run became NaN or infinite."""
     opened = run_of(run, device)
     if not (opened.folder.failure / "failure.json").exists():
-        raise RunError(
-            f"{opened.name} has no failed step: all its losses and gradients are finite, so there is nothing to replay"
-        )
+        raise RunError(f"{opened.name} has no failed step to replay: all its losses and gradients are finite")
     step, batch, weights = nonfinite.load(opened.folder.failure)
     engine = Job.prepare(opened.spec, opened.device, opened.tokenizer).engine()
     load_weights(engine.model, weights, str(opened.folder.failure))

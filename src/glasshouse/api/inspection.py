@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
 
 from glasshouse.inspection import (
@@ -30,6 +29,7 @@ from glasshouse.inspection.text_input import TextInput
 from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures, line_charts
 from glasshouse.pages.inspection_figures import HeatMap
 from glasshouse.records import atomic_files, progress_bar
+from glasshouse.records.user_paths import StrPath
 from glasshouse.results.report import AttentionMap
 from glasshouse.runs.run import run_of
 from glasshouse.specs.errors import GlasshouseError
@@ -38,12 +38,12 @@ ATTRIBUTIONS = (*attribution.METHODS, "direct")
 
 
 def look(
-    run: str | PathLike[str],
+    run: StrPath,
     text: str,
     layer: int | None = None,
     head: int | None = None,
     attention: str = "",
-    output: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
     device: str = "auto",
 ) -> tuple[AttentionMap, Path]:
     """Write the attention maps of a text: a page (.html) or a figure (.svg, .png); by default attention.html in the run.
@@ -55,15 +55,14 @@ def look(
     attention_page.check_path(path)
     maps = attention_map(opened, text, attention, layer)
     if head is not None:
-        heads = maps.weights.shape[1]
-        if not 1 <= head <= heads:
+        if not 1 <= head <= (heads := maps.weights.shape[1]):
             raise GlasshouseError(f"{opened.name} has no head {head}; choose 1 to {heads}")
         maps = replace(maps, weights=maps.weights[:, head - 1 : head])
     attention_page.write(maps, path, opened.name, layer or 1, head or 1)
     return maps, path
 
 
-def explore(run: str | PathLike[str], text: str, output: str | PathLike[str] | None = None, device: str = "auto") -> Path:
+def explore(run: StrPath, text: str, output: StrPath | None = None, device: str = "auto") -> Path:
     """Write the explorer of a text: a page that follows each token through every step of the model, with its numbers.
 
     By default it is explorer.html in the run.
@@ -76,11 +75,7 @@ def explore(run: str | PathLike[str], text: str, output: str | PathLike[str] | N
 
 
 def head_statistics(
-    run: str | PathLike[str],
-    data: str | PathLike[str] | None = None,
-    examples: int = 0,
-    output: str | PathLike[str] | None = None,
-    device: str = "auto",
+    run: StrPath, data: StrPath | None = None, examples: int = 0, output: StrPath | None = None, device: str = "auto"
 ) -> list[HeadStatistics]:
     """Where every head looks, how far and how sharply, over the held-out data of the run or over a file.
 
@@ -100,26 +95,25 @@ def head_statistics(
     return rows
 
 
-def lens(run: str | PathLike[str], text: str, output: str | PathLike[str] | None = None, device: str = "auto") -> Lens:
+def lens(run: StrPath, text: str, output: StrPath | None = None, device: str = "auto") -> Lens:
     """What the head of the model would predict after each layer; `output` is a file for a figure, .svg or .png."""
     if output:
         figures.check_path(Path(output))
     result = logit_lens.lens(TextInput(run_of(run, device), text))
     if output:
-        names, probabilities = (
-            [[getattr(cell, field) for cell in row] for row in result.cells] for field in ("name", "probability")
-        )
+        names = [[cell.name for cell in row] for row in result.cells]
+        probabilities = [[cell.probability for cell in row] for row in result.cells]
         inspection_figures.lens(result.rows, result.stages, names, probabilities, Path(output))
     return result
 
 
 def attribute(
-    run: str | PathLike[str],
+    run: StrPath,
     text: str,
     method: str = "integrated-gradients",
     position: int | None = None,
     target: str | None = None,
-    output: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
     device: str = "auto",
 ) -> Attribution | DirectAttribution:
     """What a prediction drew on: a score per token, or with method="direct" the part of each head and layer in its logit.
@@ -137,9 +131,10 @@ def attribute(
     if method == "direct":
         parts = direct_attribution.direct_attribution(opened, prediction)
         if output:
-            names = [component.title for component in parts.components]
-            values = [component.value for component in parts.components]
-            inspection_figures.bars(names, values, Path(output), f"The parts of the logit of {title}", "part of the logit")
+            bars = {component.title: component.value for component in parts.components}
+            inspection_figures.bars(
+                list(bars), list(bars.values()), Path(output), f"The parts of the logit of {title}", "part of the logit"
+            )
         return parts
     with progress_bar.bar("integrating"):
         scores = attribution.METHODS[method](opened, prediction)
@@ -151,13 +146,13 @@ def attribute(
 
 
 def patch(
-    run: str | PathLike[str],
+    run: StrPath,
     clean: str,
     corrupt: str,
     position: int | None = None,
     target: str | None = None,
     against: str | None = None,
-    output: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
     device: str = "auto",
 ) -> Patching:
     """Which activations carry the difference between two texts of equally many tokens: each is put from the clean text into
@@ -174,12 +169,12 @@ def patch(
 
 
 def heads(
-    run: str | PathLike[str],
+    run: StrPath,
     methods: Sequence[str] | None = None,
-    data: str | PathLike[str] | None = None,
+    data: StrPath | None = None,
     examples: int = 128,
     replacement: str = "zero",
-    output: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
     device: str = "auto",
 ) -> HeadImportance:
     """How important every head is, by ablation, gradient and attention, and how well the estimates predict the damage.
@@ -193,25 +188,21 @@ def heads(
         batches = held_out_batches(opened, data, examples)
         result = importance.head_importance(opened, batches, methods or importance.METHODS, replacement, bar)
     if output:
-        method = next(iter(result.scores))
+        method, scores = next(iter(result.scores.items()))
         order = list(reversed(result.order(method)))
+        names, values = [result.heads[index].title for index in order], [scores[index] for index in order]
         titles = {"ablation": "rise of the loss without the head", "gradient": "mean size of the derivative of the loss"}
-        inspection_figures.bars(
-            [result.heads[index].title for index in order],
-            [result.scores[method][index] for index in order],
-            Path(output),
-            f"Importance of heads by {method}",
-            titles.get(method, "mean of the largest weight"),
-        )
+        about = titles.get(method, "mean of the largest weight")
+        inspection_figures.bars(names, values, Path(output), f"Importance of heads by {method}", about)
     return result
 
 
 def layers(
-    run: str | PathLike[str],
-    data: str | PathLike[str] | None = None,
+    run: StrPath,
+    data: StrPath | None = None,
     examples: int = 128,
     replacement: str = "zero",
-    output: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
     device: str = "auto",
 ) -> LayerImportance:
     """The rise of the loss without each layer, without its attention, and without its feed-forward part."""
@@ -221,23 +212,19 @@ def layers(
         opened = run_of(run, device)
         result = importance.layer_importance(opened, held_out_batches(opened, data, examples), replacement, bar)
     if output:
-        inspection_figures.bars(
-            [one.title for one in result.layers],
-            [one.damage for one in result.layers],
-            Path(output),
-            "Importance of layers and their parts",
-            "rise of the loss without it",
-        )
+        names, values = [one.title for one in result.layers], [one.damage for one in result.layers]
+        heading = "Importance of layers and their parts"
+        inspection_figures.bars(names, values, Path(output), heading, "rise of the loss without it")
     return result
 
 
 def pruning_curves(
-    run: str | PathLike[str],
+    run: StrPath,
     methods: Sequence[str] | None = None,
-    data: str | PathLike[str] | None = None,
+    data: StrPath | None = None,
     examples: int = 128,
     then_train: int = 0,
-    output: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
     device: str = "auto",
 ) -> list[PruningCurve]:
     """The loss against the share of heads removed, in the order of each method and in a random order.
@@ -254,21 +241,18 @@ def pruning_curves(
         curves = pruning.pruning_curves(opened, held_out_batches(opened, data, examples), orders, then_train, bar)
     if output:
         lines = {f"by {one.order}": {point.share: (point.loss,) * 3 for point in one.points} for one in curves}
-        if then_train:
-            lines |= {
-                f"by {one.order}, trained further": {point.share: (point.trained_loss,) * 3 for point in one.points}
-                for one in curves
-            }
+        for one in curves if then_train else ():
+            lines[f"by {one.order}, trained further"] = {point.share: (point.trained_loss,) * 3 for point in one.points}
         chart = line_charts.settings_chart(lines, "share of the heads removed", "loss")
         figures.draw({"": chart}, Path(output))
     return curves
 
 
 def gradients(
-    run: str | PathLike[str],
-    data: str | PathLike[str] | None = None,
+    run: StrPath,
+    data: StrPath | None = None,
     examples: int = 16,
-    output: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
     device: str = "auto",
     against: str | None = None,
 ) -> list[Gradients]:
@@ -286,8 +270,9 @@ def gradients(
         else:
             results = run_gradients.initial_gradients(opened, against, batches, bar)
     if output:
+        norms = {one.state: {layer.layer: layer.norm for layer in one.layers} for one in results}
         inspection_figures.gradients(
-            {one.state: {layer.layer: layer.norm for layer in one.layers} for one in results},
+            norms,
             {one.state: [(spread.place, spread.largest, spread.median) for spread in one.depth] for one in results},
             {one.state: [(spread.place, spread.largest, spread.median) for spread in one.time] for one in results},
             Path(output),

@@ -1,19 +1,17 @@
 """Public functions that list recipes and runs, and compare, rename, delete and pack runs. They do not import torch."""
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 
-from glasshouse.records import plain_files, progress_bar, run_archive, run_changes, run_folder, run_list
+from glasshouse.records import plain_files, progress_bar, run_archive, run_folder, run_list
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.run_list import RunDifferences
+from glasshouse.records.user_paths import StrPath
 from glasshouse.specs import catalogue, declared, spec_files
 from glasshouse.specs import recipes as recipe_files
-from glasshouse.specs.errors import RunError
 from glasshouse.specs.recipes import Recipe
 from glasshouse.specs.spec import SECTIONS
 
@@ -43,9 +41,8 @@ def recipe_fields(name: str) -> list[RecipeField]:
     for section in SECTIONS:
         for field, (_, rule, _) in declared.fields_of(spec, section).items():
             words = rule.choices or (tuple(catalogue.names(rule.family)) if rule.family else ())
-            fields.append(
-                RecipeField(f"{section}.{field}", declared.value_of(spec, f"{section}.{field}"), rule.about, words)
-            )
+            name = f"{section}.{field}"
+            fields.append(RecipeField(name, declared.value_of(spec, name), rule.about, words))
     return fields
 
 
@@ -65,17 +62,14 @@ def runs_folder() -> Path:
     return run_folder.root()
 
 
-def run_differences(first: str | PathLike[str], second: str | PathLike[str]) -> RunDifferences:
+def run_differences(first: StrPath, second: StrPath) -> RunDifferences:
     """The fields of the specs in which two runs differ, and their final metrics side by side."""
     return run_list.differences(run_folder.find(first), run_folder.find(second))
 
 
 def rename_run(old: str, new: str) -> Path:
     """Rename a run of the runs folder, and return its new path. A run that is being trained is refused."""
-    run_changes.own_run(old)
-    if os.path.lexists(taken := run_folder.root() / run_folder.checked_name(new)):
-        raise RunError(f"{taken} already exists; choose another new name than {new!r}, or delete that run")
-    run = run_changes.rename(old, new)
+    run = run_list.rename(old, new)
     _tell_of_old_report(run)
     return run.path
 
@@ -92,15 +86,15 @@ def delete_runs(*names: str, confirm: Callable[[list[str]], bool] = lambda names
 
     `confirm` is asked once, after the checks; if it says no, nothing is deleted.
     """
-    runs = run_changes.check_deletable(names)
+    runs = run_list.check_deletable(names)
     found = [run.name for run in runs]
     if not confirm(found):
         return []
-    run_changes.delete(runs)
+    run_list.delete(runs)
     return found
 
 
-def pack(run: str | PathLike[str], output: str | PathLike[str] | None = None) -> Path:
+def pack(run: StrPath, output: StrPath | None = None) -> Path:
     """Write a run to one file: weights, optimiser state, spec, tokenizer, metrics and report. Returns the path of the file.
 
     The default is RUN.tar.gz in the current folder. Its data are not packed. A list of SHA-256 digests is.
@@ -112,7 +106,7 @@ def pack(run: str | PathLike[str], output: str | PathLike[str] | None = None) ->
     return path
 
 
-def unpack(file: str | PathLike[str], name: str | None = None, max_bytes: int = run_archive.MOST_BYTES) -> Path:
+def unpack(file: StrPath, name: str | None = None, max_bytes: int = run_archive.MOST_BYTES) -> Path:
     """Make a run from a file that `pack` wrote, under its own name or another, and return the path of its folder.
 
     Every file is compared with its digest. A file with anything else in it than plain files of a run, or with more than

@@ -4,8 +4,8 @@ import hashlib
 import json
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.llms.questions import read_questions
 from glasshouse.pages import grid_page
 from glasshouse.records import atomic_files, progress_bar
+from glasshouse.records.user_paths import StrPath
 from glasshouse.specs.errors import GlasshouseError, Interrupted
 
 # The largest answer, unless the context is so small that it would leave no room for the chat.
@@ -39,7 +40,7 @@ class GridOutcome:
     failed: dict[str, Exception]
 
 
-def open_language_model(model: str, config: str | PathLike[str] | None = None, device: str = "auto") -> LanguageModel:
+def open_language_model(model: str, config: StrPath | None = None, device: str = "auto") -> LanguageModel:
     """A language model by its name in `config` (default: ./llms.toml), or by `run:NAME`, `NAME` or `gguf:FILE`."""
     return find_model(model, _path(config)).open(device)
 
@@ -52,7 +53,7 @@ def ask(
     max_tokens: int = MAX_TOKENS,
     top_p: float = 1.0,
     seed: int | None = None,
-    config: str | PathLike[str] | None = None,
+    config: StrPath | None = None,
     device: str = "auto",
     show: Callable[[str], None] = lambda piece: None,
 ) -> Reply:
@@ -73,8 +74,8 @@ def open_chat(
     max_tokens: int | None = None,
     top_p: float = 1.0,
     seed: int | None = None,
-    output: str | PathLike[str] | None = None,
-    config: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
+    config: StrPath | None = None,
     device: str = "auto",
 ) -> ChatSession:
     """A chat: `chat.say("Hello")` returns an answer, `chat.reset()` forgets. A transcript is appended to `output`.
@@ -84,14 +85,14 @@ def open_chat(
     path = _path(output)
     if path is not None:
         atomic_files.check_output(path)
-    opened = find_model(model, _path(config)).open(device)
+    opened = open_language_model(model, config, device)
     if max_tokens is None:
         max_tokens = min(MAX_TOKENS, max(opened.context // 2, 1)) if opened.context else MAX_TOKENS
     return ChatSession(opened, Options(max_tokens, temperature, top_p, seed=seed), system, path)
 
 
 def open_grid(
-    questions: str | PathLike[str] | None = None,
+    questions: StrPath | None = None,
     models: Sequence[str] = (),
     temperature: float = 0.7,
     repeats: int = 5,
@@ -99,8 +100,8 @@ def open_grid(
     top_p: float = 1.0,
     seed: int = 0,
     cached: bool = False,
-    output: str | PathLike[str] | None = None,
-    config: str | PathLike[str] | None = None,
+    output: StrPath | None = None,
+    config: StrPath | None = None,
     device: str = "auto",
 ) -> AnswerGrid:
     """A grid of models and questions, with the answers that its folder has already. `run_grid` asks the rest.
@@ -120,16 +121,12 @@ def run_grid(grid: AnswerGrid, show: Callable[[GridEvent], None] | None = None) 
 
     A model that fails does not stop the others. A killed grid continues when it is opened and run again.
     """
-    total = len(grid.cells())
-    interrupted = False
-    try:
-        if show is not None:
-            grid.run(show)
-        else:
-            with progress_bar.bar("asking") as bar:
-                grid.run(lambda event: bar(1 - len(grid.missing()) / total))
-    except KeyboardInterrupt:
-        interrupted = True
+    total, interrupted = len(grid.cells()), False
+    with progress_bar.bar("asking") if show is None else nullcontext(lambda share: None) as bar:
+        try:
+            grid.run(show or (lambda event: bar(1 - len(grid.missing()) / total)))
+        except KeyboardInterrupt:
+            interrupted = True
     results = results_of(grid)
     write_results(grid, results)
     page = grid.folder / "report.html"
@@ -139,12 +136,12 @@ def run_grid(grid: AnswerGrid, show: Callable[[GridEvent], None] | None = None) 
     return GridOutcome(grid.folder, grid.answers, results, page, dict(grid.failed))
 
 
-def grid(questions: str | PathLike[str] | None = None, models: Sequence[str] = (), **options: Any) -> GridOutcome:
+def grid(questions: StrPath | None = None, models: Sequence[str] = (), **options: Any) -> GridOutcome:
     """Ask every model every question several times: `open_grid`, whose options these are, and `run_grid`."""
     return run_grid(open_grid(questions, models, **options))
 
 
-def _path(path: str | PathLike[str] | None) -> Path | None:
+def _path(path: StrPath | None) -> Path | None:
     return None if path is None else Path(path)
 
 
@@ -155,9 +152,9 @@ def open_recovery(
     method: str | None = None,
     decimals: int | None = None,
     before_bias: bool = False,
-    journal: str | PathLike[str] | None = None,
+    journal: StrPath | None = None,
     device: str = "auto",
-    config: str | PathLike[str] | None = None,
+    config: StrPath | None = None,
 ) -> Recovery:
     """A recovery of the next token's distribution after a prompt, from what an API shows of a model.
 
@@ -171,9 +168,7 @@ def open_recovery(
     opened = entry.open(device)
     if isinstance(opened, OpenAIModel):
         if decimals is not None or before_bias:
-            raise GlasshouseError(
-                f"--decimals and --before-bias imitate an API over a run, and {model} is behind a server; leave them out"
-            )
+            raise GlasshouseError(f"--decimals and --before-bias imitate an API, and {model} is behind one; leave them out")
         server = ServerAPI(opened, entry.vocabulary)
         if journal is None:
             journal = Path("recoveries") / f"{_digest(prompt, top, server.name, server.shows)}.jsonl"
@@ -193,7 +188,6 @@ def _digest(*asked: str | int) -> str:
 
 
 def recover(recovery: Recovery) -> Recovered:
-    """Ask what is left to ask, and return the probability of every token with its error."""
     with progress_bar.bar("asking") as bar:
         return recovery.run(bar)
 
@@ -206,7 +200,7 @@ def recovery_error(recovery: Recovery, found: Recovered) -> float | None:
     return float(np.abs(found.log_probabilities - recovery.api.log_probabilities)[present].max())
 
 
-def write_recovered(recovery: Recovery, found: Recovered, path: str | PathLike[str]) -> Path:
+def write_recovered(recovery: Recovery, found: Recovered, path: StrPath) -> Path:
     """Write the log-probability of every token and its error to a JSON file."""
     missing = ~np.isfinite(found.log_probabilities)
     rows = [

@@ -5,19 +5,22 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from glasshouse.pages import index_page, page_links
 from glasshouse.records import atomic_files, containment, plain_files, progress_bar, run_entries, run_folder
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
+from glasshouse.records.user_paths import StrPath
 from glasshouse.results.index import IndexContent, PageLink, Points, RunRow, StudyRow
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_entries, study_folder
 from glasshouse.studies.study_entries import StudyEntry
 
 INDEX, REPORT, CLAIMS_PAGE = "index.html", "report.html", "claims.html"
+Row = TypeVar("Row", RunRow, StudyRow)
 # The address of a page, from its path.
 Address = Callable[[Path], str]
 
@@ -43,7 +46,7 @@ class PageFolders:
         return " and ".join(dict.fromkeys(path.absolute().name for path in (self.runs, self.studies)))
 
 
-def folders_of(folder: str | os.PathLike[str] | None = None) -> PageFolders:
+def folders_of(folder: StrPath | None = None) -> PageFolders:
     """The folders of runs and studies: those of the environment, those in a folder, or a folder that has them itself."""
     if folder is None:
         runs, studies = run_folder.root(), study_folder.root()
@@ -55,9 +58,11 @@ def folders_of(folder: str | os.PathLike[str] | None = None) -> PageFolders:
     if run_entries.is_run(path) or (path / study_folder.FILE).is_file():
         kind = "run" if run_entries.is_run(path) else "study"
         raise RunError(f"{path} is a {kind} and not a folder of them; name the folder above: {path.parent}")
-    if (path / "runs").is_dir() or (path / "studies").is_dir():
-        return PageFolders(path / "runs", path / "studies", path)
-    return PageFolders(path, path, path)
+    is_above = (path / "runs").is_dir() or (path / "studies").is_dir()
+    folders = PageFolders(path / "runs", path / "studies", path) if is_above else PageFolders(path, path, path)
+    if not (run_entries.folders_in(folders.runs) or study_entries.folders_in(folders.studies)):
+        raise RunError(f"{path} has no runs and no studies; name a folder of them, or one with runs/ or studies/ in it")
+    return folders
 
 
 @dataclass(frozen=True)
@@ -80,15 +85,6 @@ class Entries:
         return [*self.runs, *(run for study in self.studies for run in study.runs)]
 
 
-def check_not_empty(folders: PageFolders) -> None:
-    """Refuse a folder that the user named and that has no run and no study. The folders of a project may still be empty."""
-    found = [run_entries.folders_in(folders.runs), study_entries.folders_in(folders.studies)]
-    if not any(found):
-        raise RunError(
-            f"{folders.index} has no runs and no studies; name a folder of them, or one with runs/ or studies/ in it"
-        )
-
-
 def read(folders: PageFolders, reader: RunEntryReader) -> Entries:
     """Read all runs and studies; a damaged one is an entry too."""
     runs = tuple(reader.read(path) for path in run_entries.folders_in(folders.runs))
@@ -104,37 +100,24 @@ def content(
 ) -> IndexContent:
     """The content of the index page. By default a run's link leads to its report; `run_address` leads elsewhere."""
 
-    def address(path: Path) -> str:
-        return folders.key(path)
-
     def report(path: Path, exists: bool, title: str) -> PageLink | None:
         if not exists:
             return None
-        return PageLink(title, run_address(path) if run_address else address(path / REPORT))
+        return PageLink(title, run_address(path) if run_address else folders.key(path / REPORT))
 
     def run_page(run: RunEntry, title: str) -> PageLink | None:
-        """A report that exists, or the live view, which every run has."""
         return report(run.path, run.has_report or run_address is not None, title)
 
     def run_row(run: RunEntry, study: StudyEntry | None = None) -> RunRow:
-        return RunRow(
+        return _row(
+            RunRow,
+            run,
             key=folders.key(run.path),
             name=f"{run.path.parent.name}, {run.name}" if study else run.name,
-            status=str(run.status),
-            task=run.task,
-            recipe=run.recipe,
-            data=run.data,
-            figure=run.figure,
-            steps=run.steps,
-            total_steps=run.total_steps,
-            seconds=run.seconds,
-            changed=run.changed,
-            error=run.error,
             page=run_page(run, run.name),
             command="" if run.has_report else f"glasshouse report {_argument(run.path)}",
             study=study.name if study else "",
             study_page=report(study.path, study.has_report, study.name) if study else None,
-            has_curves=run.has_curves,
             curves=curves(run.path),
         )
 
@@ -142,25 +125,14 @@ def content(
 
     def study_row(study: StudyEntry) -> StudyRow:
         links = [run_page(run, f"{run.path.parent.name}, {run.name}") for run in study.runs]
-        claim_page = PageLink("claim", f"{address(claims_page)}#{study.claim}") if claims_page and study.claim else None
-        return StudyRow(
+        claim_page = PageLink("claim", f"{folders.key(claims_page)}#{study.claim}") if claims_page and study.claim else None
+        return _row(
+            StudyRow,
+            study,
             key=folders.key(study.path),
-            name=study.name,
-            status=str(study.status),
-            kind=study.kind,
-            recipe=study.recipe,
-            arms=study.arms,
-            done=study.done,
-            planned=study.planned,
-            words=study.words,
-            verdict=study.verdict,
-            cautions=study.cautions,
-            changed=study.changed,
-            error=study.error,
             page=report(study.path, study.has_report, study.name),
             command="" if study.has_report else f"glasshouse report {_argument(study.path)}",
             runs=tuple(link for link in links if link),
-            claim=study.claim,
             claim_page=None if run_address else claim_page,
         )
 
@@ -171,13 +143,17 @@ def content(
     return IndexContent(folders.where, tuple(newest_first), tuple(studies), time.time())
 
 
+def _row(kind: type[Row], entry: RunEntry | StudyEntry, **own: Any) -> Row:
+    """A row of the index: what the page needs of its own, and the fields of an entry that have the same names."""
+    shared = {each.name: getattr(entry, each.name) for each in fields(kind) if hasattr(entry, each.name)}
+    return kind(**{**shared, **own})
+
+
 def write(folders: PageFolders) -> Path:
     """Write the index page, and the links to it and between the pages that exist. A file of someone else stays."""
     if not any(folder.is_dir() for folder in (folders.runs, folders.studies)):
-        raise RunError(
-            f"there is neither a folder of runs ({folders.runs}) nor one of studies ({folders.studies}); begin with "
-            "glasshouse demo, or name a folder: glasshouse pages FOLDER"
-        )
+        missing = f"there is neither a folder of runs ({folders.runs}) nor one of studies ({folders.studies})"
+        raise RunError(f"{missing}; begin with glasshouse demo, or name a folder: glasshouse pages FOLDER")
     path = folders.index_file
     if path.exists() and not is_index(path):
         raise RunError(f"{path} was not written by glasshouse pages and is kept; rename it, and try again")
@@ -207,7 +183,6 @@ def find_claims_page(folders: PageFolders) -> Path | None:
 
 
 def _link_study(folders: PageFolders, study: StudyEntry, claims_page: Path | None) -> None:
-    own = study.path / REPORT
     index = folders.index_file
     # A trial of a claim has a name that the program chose, so that a link there is somebody else's.
     within = folders.studies if study.claim else study.path
@@ -216,19 +191,14 @@ def _link_study(folders: PageFolders, study: StudyEntry, claims_page: Path | Non
         if claims_page and study.claim:
             claim = link(f"the claim {study.claim}", claims_page, study.path)
             links.append(PageLink(claim.text, f"{claim.address}#{study.claim}"))
-        runs = [
-            link(f"{run.path.parent.name}, {run.name}", run.path / REPORT, study.path)
-            for run in study.runs
-            if run.has_report
-        ]
-        _relink(own, links, runs)
+        runs = [(f"{run.path.parent.name}, {run.name}", run.path / REPORT) for run in study.runs if run.has_report]
+        _relink(study.path / REPORT, links, [link(title, report, study.path) for title, report in runs])
     for run in (run for run in study.runs if run.has_report and not containment.passes_link(run.path, within)):
-        back = [index_link(index, run.path)]
-        _relink(run.path / REPORT, [*back, *([study_link(study.path, run.path)] if study.has_report else [])])
+        back = [study_link(study.path, run.path)] if study.has_report else []
+        _relink(run.path / REPORT, [index_link(index, run.path), *back])
 
 
 def is_index(path: Path) -> bool:
-    """Whether a file is an index that Glasshouse wrote."""
     try:
         return page_links.GENERATOR in plain_files.read_text(path)
     except OSError:
@@ -241,7 +211,6 @@ def link(text: str, target: Path, folder: Path) -> PageLink:
 
 
 def index_link(index: Path, folder: Path) -> PageLink:
-    """The link from a page in this folder back to the index."""
     return link("all runs and studies", index, folder)
 
 
@@ -260,7 +229,6 @@ def add_study_link(report: Path, study: Path) -> None:
 
 
 def study_link(study: Path, folder: Path) -> PageLink:
-    """The link from a run's folder to the page of its study."""
     return link(f"the study {study.name}", study / REPORT, folder)
 
 

@@ -7,12 +7,11 @@ import sys
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from os import PathLike
 from pathlib import Path
 
 from glasshouse.api import page_index
-from glasshouse.api.page_index import PageFolders
 from glasshouse.records import progress_bar
+from glasshouse.records.user_paths import StrPath
 from glasshouse.serving import check_installed
 from glasshouse.specs.errors import GlasshouseError
 
@@ -22,17 +21,17 @@ SHORTEST_TOKEN = 16
 ENDING_SECONDS = 10
 
 
-def write_pages(folder: str | PathLike[str] | None = None) -> Path:
+def write_pages(folder: StrPath | None = None) -> Path:
     """Write the index page over all runs and studies, link the pages that exist, and return the path of the index.
 
     `folder` has runs and studies, or the folders `runs` and `studies`; by default those of the environment are taken. The
     index is `index.html` in this folder, or in the runs folder. Writing it again refreshes it.
     """
-    return page_index.write(_folders(folder))
+    return page_index.write(page_index.folders_of(folder))
 
 
 def serve_pages(
-    folder: str | PathLike[str] | None = None,
+    folder: StrPath | None = None,
     port: int = 8010,
     token: str | None = None,
     started_at: Callable[[str], None] = lambda address: None,
@@ -42,13 +41,11 @@ def serve_pages(
     `started_at` is called with the address, which contains the token: without it every request is refused. By default the
     token is random.
     """
-    folders = _folders(folder)
+    folders = page_index.folders_of(folder)
     if token is None:
         token = secrets.token_urlsafe(24)
     elif len(token) < SHORTEST_TOKEN:
-        raise GlasshouseError(
-            f"the token has {len(token)} characters and can be guessed; choose {SHORTEST_TOKEN} or more, or leave it out"
-        )
+        raise GlasshouseError(f"the token has {len(token)} characters; choose {SHORTEST_TOKEN} or more, or leave it out")
     check_installed("glasshouse pages --live")
     from glasshouse.api.pages_application import create_pages_app
     from glasshouse.serving import server
@@ -58,13 +55,6 @@ def serve_pages(
 
     another = "choose another --port, or --port 0 for any free one"
     server.serve_app(create_pages_app(folders, token), "127.0.0.1", port, started, remedy=another)
-
-
-def _folders(folder: str | PathLike[str] | None) -> PageFolders:
-    folders = page_index.folders_of(folder)
-    if folder is not None:
-        page_index.check_not_empty(folders)
-    return folders
 
 
 def open_browser(address: str) -> bool:

@@ -1,7 +1,6 @@
 """Public functions that write the report of a run or a study, and the model card of a run."""
 
 import time
-from os import PathLike
 from pathlib import Path
 
 from glasshouse.api import page_index
@@ -10,6 +9,7 @@ from glasshouse.inspection import run_report
 from glasshouse.pages import report_page, study_page, study_tables
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.user_paths import StrPath
 from glasshouse.results.study import StudyResults
 from glasshouse.runs import baseline_comparison, model_card
 from glasshouse.runs.run import Run, run_of
@@ -18,7 +18,7 @@ from glasshouse.studies.study_folder import StudyFolder
 from glasshouse.training import loop
 
 
-def report(name: str | PathLike[str], device: str = "auto") -> Path:
+def report(name: StrPath, device: str = "auto") -> Path:
     """Write the report of a run or a study again, and return its path."""
     if study := study_folder.find_unambiguous(name):
         write_study(study)
@@ -28,7 +28,7 @@ def report(name: str | PathLike[str], device: str = "auto") -> Path:
     return write_run(run)
 
 
-def card(run: str | PathLike[str], output: str | PathLike[str] | None = None) -> str:
+def card(run: StrPath, output: StrPath | None = None) -> str:
     """The model card of a run in Markdown: what it is, its data, figures, limits, and the command that made it.
 
     With `output`, it is also written to this file.
@@ -42,7 +42,6 @@ def card(run: str | PathLike[str], output: str | PathLike[str] | None = None) ->
 
 
 def write_run(run: Run) -> Path:
-    """Write the report of a run, and return its path."""
     page_index.write_page(run.folder.report_file, report_page.render(run_report.collect(run)))
     return run.folder.report_file
 
@@ -71,7 +70,6 @@ def _run_pages(study: StudyFolder) -> dict[str, dict[int, tuple[str, str]]]:
 
 
 def train_folder(run: RunFolder, device: str) -> RunFolder:
-    """Train a run, or what is left of it."""
     start = time.perf_counter()
     has_trained = loop.train(run, device)
     trained = Run(run, device)

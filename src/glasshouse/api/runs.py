@@ -1,29 +1,96 @@
-"""Public functions that use a run: open it, sample, classify, translate, evaluate."""
+"""The run that `train` and `open_run` return, and public functions that use one: sample, classify, evaluate."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from glasshouse.api.run import Run
 from glasshouse.data import text_files
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
-from glasshouse.records import atomic_files, progress_bar, run_folder, user_paths
+from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.records.user_paths import StrPath
 from glasshouse.runs import seen_texts, text_predictions
 from glasshouse.runs.run import Run as OpenRun
 from glasshouse.runs.run import Translation, run_of
-from glasshouse.runs.suggestions import commands
-from glasshouse.runs.text_predictions import TextFile
-from glasshouse.specs.errors import DataError, GlasshouseError
+from glasshouse.runs.suggestions import commands as commands
+from glasshouse.runs.text_predictions import Texts
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.options import takes
 
+if TYPE_CHECKING:
+    from glasshouse.api import exchange, experiments, inspection, reports
 
-def open_run(name: str | PathLike[str], device: str = "auto", dtype: str = "float32") -> Run:
+# Module of `glasshouse.api` -> its functions that are methods of a run.
+METHODS = {
+    "inspection": "look explore lens attribute patch heads head_statistics layers pruning_curves gradients",
+    "experiments": "features few_shot describe prompt prune replay",
+    "exchange": "export certify",
+    "reports": "report card",
+}
+
+
+class Run(OpenRun):
+    """One trained (or partly trained) model and everything in its run folder.
+
+    The weights are loaded when the first method needs them, and stay. A run stands wherever its name or its path may stand.
+
+    - The model: `name`, `spec`, `model`, `tokenizer`, `task`, `vocabulary`, `end_tokens`, `saved_weights`, `model_step`.
+    - Its training: `facts`, `metrics`, `final_metrics`, `final_step`, `baselines`, `replay`.
+    - What it is for: `continues_text`, `reads_pairs`, `joins_pairs`, `whole_text_task`.
+    - Use it: `sample`, `stream`, `new_completion`, `constraint`, `evaluate`, `item_values`, `predict`, `classify`,
+      `translate`, `embed`, `describe`, `prompt`, `held_out_examples`, `source_of_file`.
+    - Look inside: `look`, `explore`, `lens`, `attribute`, `patch`, `heads`, `head_statistics`, `layers`, `gradients`.
+    - Change it: `prune`, `pruning_curves`. Experiment with it: `features`, `few_shot`.
+    - Show it and take it out: `report`, `card`, `export`, `certify`.
+
+    What tells of the model, its training and its use is defined in `runs/run.py`. The others are functions of
+    `glasshouse.api`, whose first argument is the run.
+    """
+
+    if TYPE_CHECKING:
+        look = inspection.look
+        explore = inspection.explore
+        lens = inspection.lens
+        attribute = inspection.attribute
+        patch = inspection.patch
+        heads = inspection.heads
+        head_statistics = inspection.head_statistics
+        layers = inspection.layers
+        pruning_curves = inspection.pruning_curves
+        gradients = inspection.gradients
+        features = experiments.features
+        few_shot = experiments.few_shot
+        describe = experiments.describe
+        prompt = experiments.prompt
+        export = exchange.export
+        certify = exchange.certify
+        report = reports.report
+        card = reports.card
+        replay = experiments.replay
+        prune = experiments.prune
+
+
+class RunMethod:
+    """A function of the public interface as a method. Its module is imported on first use: all of them take a second."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __get__(self, run: Run | None, owner: type[Run]) -> Any:
+        return getattr(import_module(f"glasshouse.api.{self.module}"), self.name).__get__(run, owner)
+
+
+for module, names in METHODS.items():
+    for name in names.split():
+        setattr(Run, name, RunMethod(module, name))
+
+
+def open_run(name: StrPath, device: str = "auto", dtype: str = "float32") -> Run:
     """Open a run by its name or path. `dtype` is the number format of the weights: "float32", "bfloat16" or "int8"."""
     return Run(name, device, dtype)
 
@@ -33,17 +100,12 @@ def list_runs() -> list[Run]:
     return [Run(folder, device="cpu") for folder in run_folder.all_runs()]
 
 
-def suggestions(run: Run) -> tuple[str, ...]:
-    """Suggested next commands for a run. Each can be run without changes."""
-    return commands(run)
-
-
 def evaluate(
-    run: str | PathLike[str],
-    data: str | PathLike[str] | None = None,
+    run: StrPath,
+    data: StrPath | None = None,
     device: str = "auto",
     metric: str | None = None,
-    judge: str | PathLike[str] | None = None,
+    judge: StrPath | None = None,
     examples: int = 500,
 ) -> dict[str, dict[str, float]]:
     """Compute the metrics of a run's task on each of its held-out splits, or on a file.
@@ -68,14 +130,14 @@ def evaluate(
     return metrics
 
 
-def metrics_of(run: str | PathLike[str], metric: str | None = None) -> Metrics:
+def metrics_of(run: StrPath, metric: str | None = None) -> Metrics:
     """The metrics that `evaluate` reports for a run: their titles, formats and whether higher is better."""
     return entailment_metric.METRICS if metric else run_of(run, "cpu").task.metrics
 
 
 @takes(Sampling)
 def sample(
-    run: str | PathLike[str], prompt: str | Sequence[str] = "", count: int = 1, device: str = "auto", **how: Any
+    run: StrPath, prompt: str | Sequence[str] = "", count: int = 1, device: str = "auto", **how: Any
 ) -> list[Completion]:
     """Continue one or more prompts, `count` times each.
 
@@ -85,14 +147,14 @@ def sample(
 
 
 def classify(
-    run: str | PathLike[str], texts: Sequence[str], device: str = "auto", second: Sequence[str] | None = None
+    run: StrPath, texts: Sequence[str], device: str = "auto", second: Sequence[str] | None = None
 ) -> list[dict[str, float]]:
     """The probability of each class for each text, the most likely class first. `second`: the second texts of pairs."""
     return run_of(run, device).classify(texts, second)
 
 
 def predict(
-    run: str | PathLike[str], texts: Sequence[str], device: str = "auto", second: Sequence[str] | None = None
+    run: StrPath, texts: Sequence[str], device: str = "auto", second: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
     """What a run predicts for each text: its class, its classes, its number, or the tags of its words.
 
@@ -103,8 +165,8 @@ def predict(
 
 
 def predict_file(
-    run: str | PathLike[str],
-    file: str | PathLike[str] | Iterable[str],
+    run: StrPath,
+    file: StrPath | Iterable[str],
     device: str = "auto",
     field: str | None = None,
     second_field: str | None = None,
@@ -117,13 +179,13 @@ def predict_file(
     has no prediction. Memory does not grow with the file. `limits` raises limits on what is read, such as "line=100".
     """
     opened = run_of(run, device)
-    return text_predictions.predict_each(opened, _texts_of(opened, file, field, second_field, limits))
+    return text_predictions.predict_each(opened, Texts(opened, file, field, second_field, limits))
 
 
 def write_predictions(
-    run: str | PathLike[str],
-    file: str | PathLike[str] | Iterable[str],
-    output: str | PathLike[str] | TextIO,
+    run: StrPath,
+    file: StrPath | Iterable[str],
+    output: StrPath | TextIO,
     device: str = "auto",
     field: str | None = None,
     second_field: str | None = None,
@@ -144,49 +206,18 @@ def write_predictions(
     if form not in text_predictions.FORMATS:
         raise GlasshouseError(f"is unknown; choose {' or '.join(text_predictions.FORMATS)}", "form", form)
     opened = run_of(run, device)
-    texts = _texts_of(opened, file, field, second_field, limits)
-    total, predicted = texts.count if isinstance(texts, TextFile) else 0, 0
-
-    def counted(predictions: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        nonlocal predicted
-        for number, prediction in enumerate(predictions, 1):
-            predicted += not text_predictions.is_missing(prediction)
-            if total and number % text_predictions.CHUNK == 0:
-                show(number / total)
-            yield prediction
-
-    with ExitStack() as stack:
-        show: Callable[..., None] = stack.enter_context(progress_bar.bar("classifying")) if path else lambda share: None
-        target = output
-        if path:
-            temporary = stack.enter_context(atomic_files.replacing(path))
-            target = stack.enter_context(open(temporary, "w", encoding="utf-8", newline=""))
-        predictions = text_predictions.predict_each(opened, texts)
-        for line in text_predictions.lines(opened, texts, counted(predictions), form):
-            cast(TextIO, target).write(line)
-    return predicted
+    texts = Texts(opened, file, field, second_field, limits)
+    if path is None:
+        return text_predictions.write(opened, texts, cast(TextIO, output), form, lambda share: None)
+    with (
+        progress_bar.bar("classifying") as show,
+        atomic_files.replacing(path) as temporary,
+        open(temporary, "w", encoding="utf-8", newline="") as target,
+    ):
+        return text_predictions.write(opened, texts, target, form, show)
 
 
-def _texts_of(
-    run: OpenRun, file: str | PathLike[str] | Iterable[str], field: str | None, second_field: str | None, limits: str
-) -> Iterable[tuple[str, str]]:
-    if not isinstance(file, str | PathLike):
-        if run.reads_pairs:
-            raise DataError(
-                f"{run.name} reads pairs of texts, and a stream has one text a line; use a table with two columns, "
-                "such as a .csv file"
-            )
-        if field or second_field:
-            raise DataError("a stream of texts has no columns; leave out --field and --second-field, or give a file")
-        return ((text, "") for text in file)
-    with progress_bar.bar("reading"):
-        texts = TextFile(run, user_paths.expand(file), field, second_field, [limits])
-    for remark in texts.remarks:
-        progress_bar.say(remark)
-    return texts
-
-
-def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:
+def translate(run: StrPath, texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:
     """The translations of each text, best first. An empty text has none.
 
     `how` can contain beams, length_penalty, n_best and word_by_word; the defaults are the evaluation settings of the run.
@@ -197,7 +228,7 @@ def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "aut
 
 
 def translate_file(
-    run: str | PathLike[str], file: str | PathLike[str], device: str = "auto", limits: str = "", **how: Any
+    run: StrPath, file: StrPath, device: str = "auto", limits: str = "", **how: Any
 ) -> list[list[Translation]]:
     """The translations of each line of a text file, best first. `limits` raises limits on what is read, as in "line=100"."""
     raised = ReadLimits.of([limits])
@@ -209,13 +240,13 @@ def translate_file(
     return translate(run, lines, device, **how)
 
 
-def write_lines(path: str | PathLike[str], lines: Sequence[str]) -> Path:
+def write_lines(path: StrPath, lines: Sequence[str]) -> Path:
     """Write lines of text to a file atomically: the file is complete, or it does not exist."""
     atomic_files.write_text(Path(path), "\n".join(lines) + "\n")
     return Path(path)
 
 
-def check_output(path: str | PathLike[str] | None, overwrite: bool = True) -> None:
+def check_output(path: StrPath | None, overwrite: bool = True) -> None:
     """Raise an error if this file cannot be written, so that a command fails before it starts its work.
 
     Without `overwrite`, a file that exists is refused too.

@@ -29,7 +29,7 @@ from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.compute_optimal import OptimumCheck
 from glasshouse.scaling.recipe_transfer import RecipeTransfer
 from glasshouse.scaling.scale_study import ScaleStudy
-from glasshouse.scaling.scaling_fit import LawPrediction, ScalingFit, fit_laws, parse_budgets
+from glasshouse.scaling.scaling_fit import ScalingFit, fit_laws, parse_budgets
 from glasshouse.scaling.scaling_options import FitOptions, PlanOptions
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.options import takes
@@ -88,11 +88,6 @@ def countings(source: str | PathLike[str], resamples: int = 200) -> Table | None
 def forecast(source: str | PathLike[str]) -> ForecastOutcome | None:
     """The losses of a study's largest budget as predicted before it ran, and as measured; None for a CSV file."""
     return scale_study.forecast_outcome(scale_study.find(source)) if scale_study.is_study_name(source) else None
-
-
-def predict(fit: ScalingFit, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
-    """The best size, its tokens and its loss for a budget in FLOPs, by each law, with 95 % intervals."""
-    return fit.predict(budget, different_tokens)
 
 
 def check(

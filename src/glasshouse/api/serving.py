@@ -1,7 +1,6 @@
 """The public function that serves runs over HTTP."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -35,11 +34,13 @@ def serve(
     from glasshouse.serving.served_model import ServerOptions
 
     server.check_host(host)
-    if api_key is not None and not (api_key := api_key.strip()):
-        raise GlasshouseError("the API key is empty; choose one, or leave the option out")
-    if api_key is not None and not api_key.isprintable():
-        raise GlasshouseError("the API key has control characters, which no header can send; choose another")
-    with _no_workers() as threads:
+    if api_key is not None and not ((api_key := api_key.strip()) and api_key.isprintable()):
+        raise GlasshouseError("the API key is empty or has control characters; choose another, or leave the option out")
+    # Every thread that computes in parallel keeps workers, and if there are more of them than cores, all of them are slow.
+    # Texts are generated in another thread, which has the workers.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
         opened: dict[str, Run] = {}
         for name in runs:
             run = Run(name, device, dtype)
@@ -49,17 +50,5 @@ def serve(
             opened[run.name] = run
         options = ServerOptions(api_key, max_concurrent, most_tokens=max_tokens, seconds=timeout, raw=raw, threads=threads)
         server.serve_app(create_app(opened, options, playground_page.render), host, port, started_at, timeout)
-
-
-@contextmanager
-def _no_workers() -> Iterator[int]:
-    """Compute in one thread, and yield the former number. Texts are generated in another thread, which has the workers.
-
-    Every thread that computes in parallel keeps workers, and if there are more of them than cores, all of them are slow.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield threads
     finally:
         torch.set_num_threads(threads)

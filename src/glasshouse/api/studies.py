@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from html import escape
-from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
 from glasshouse.api import claim_record, reports
-from glasshouse.api.run import Run
+from glasshouse.api.runs import Run
 from glasshouse.claims import trials
 from glasshouse.claims.claim import GROUPS
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
 from glasshouse.pages import claim_pages, study_tables
 from glasshouse.records import atomic_files
+from glasshouse.records.user_paths import StrPath
 from glasshouse.results.claim import Case
 from glasshouse.results.study import StudyResults
 from glasshouse.specs.options import takes
@@ -28,7 +28,7 @@ from glasshouse.verdicts.verdict import Difference
 class Study:
     """One study with its design, runs and results."""
 
-    def __init__(self, where: StudyFolder | str | PathLike[str]) -> None:
+    def __init__(self, where: StudyFolder | StrPath) -> None:
         self.folder = where if isinstance(where, StudyFolder) else study_folder.find(where)
 
     @property
@@ -69,25 +69,14 @@ class Study:
 
     def run(self, arm: str, seed: int, device: str = "auto") -> Run:
         """The run of one arm with one seed."""
-        for planned in self.design.arms:
-            if planned.name == arm:
-                return Run(self.folder.run(planned, seed).path, device)
-        raise KeyError(arm)
+        arms = {planned.name: planned for planned in self.design.arms}
+        return Run(self.folder.run(arms[arm], seed).path, device)
 
     def extend(self, seeds: str | int | Sequence[int], device: str = "auto") -> "Study":
         """Train more seeds, say `study.extend(16)` to have 16, and judge again. Returns the study."""
         study_request.add_seeds(self.folder, arms.parse_seeds(seeds))
         study_runner.continue_study(self.folder, Local(device), reports.write_study)
         return self
-
-    def replicate(
-        self, seeds: str | int | Sequence[int] | None = None, name: str | None = None, device: str = "auto"
-    ) -> "Study":
-        """Ask the question of the study again, with seeds that it has not used. Returns the replication."""
-        options = StudyOptions(replicate=str(self.folder.path), seeds=seeds, name=name)
-        replication = study_runner.run_study(self.design.question.kind, (), options, Local(device), reports.write_study)
-        assert isinstance(replication, StudyFolder)
-        return Study(replication)
 
     def __fspath__(self) -> str:
         """The folder, so that a study stands wherever a name or a path of one may stand."""
@@ -144,12 +133,12 @@ def _run_study(
     return study if isinstance(study, Submission) else Study(study)
 
 
-def open_study(name: str | PathLike[str]) -> Study:
+def open_study(name: StrPath) -> Study:
     """Open a study by its name or path."""
     return Study(name)
 
 
-def judge_all_pairs(name: str | PathLike[str]) -> Study:
+def judge_all_pairs(name: StrPath) -> Study:
     """Judge all pairs of a study's arms, beside the comparisons with the first arm, and write its report again.
 
     Nothing is trained. `Study.pairs` has the verdicts.
@@ -195,7 +184,7 @@ def try_claim(
     return trials.try_claim(name, *options, register_only, place, reports.write_study)
 
 
-def claims_report(output: str | PathLike[str] = "claims.html", record: str | PathLike[str] | None = None) -> Path:
+def claims_report(output: StrPath = "claims.html", record: StrPath | None = None) -> Path:
     """Write the pages of all claims: one .html file that works offline, or a folder of Markdown pages with its record.
 
     A record is a folder with the registrations and the values of trials, such as docs/claims. Trials of `record`, or of an
@@ -211,6 +200,6 @@ def claims_report(output: str | PathLike[str] = "claims.html", record: str | Pat
     return path
 
 
-def check_claims(record: str | PathLike[str] = "docs/claims") -> list[str]:
+def check_claims(record: StrPath = "docs/claims") -> list[str]:
     """Compute every page of a record again from its registrations and values, and return what differs."""
     return claim_record.check(Path(record))

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from glasshouse.api import reports, submission
 from glasshouse.api.reports import train_folder
-from glasshouse.api.run import Run
+from glasshouse.api.runs import Run
 from glasshouse.api.studies import Study
 from glasshouse.formatting import duration
 from glasshouse.launching.cluster_settings import Slurm

@@ -42,7 +42,7 @@ def import_(
     sizes = f"width {model.width}, {model.layers} layers, {model.heads} heads, vocabulary {run.vocabulary:,}"
     console.print(f"run     {run.folder.path}: {model.kind}, {sizes}, context {run.spec.data.context}")
     console.print("\nTry next:")
-    for command in runs.suggestions(run):
+    for command in runs.commands(run):
         console.print(f"  {command}")
 
 

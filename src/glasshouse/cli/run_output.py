@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from glasshouse import Run
-from glasshouse.api.runs import Completion, suggestions
+from glasshouse.api.runs import Completion, commands
 from glasshouse.cli.tables import console, show
 from glasshouse.metrics.metric import Metrics
 from glasshouse.verdicts.verdict import summarise
@@ -85,5 +85,5 @@ def print_run(run: Run) -> None:
     console.print(f"run     {run.folder.path}")
     console.print(f"report  {run.folder.report_file}")
     console.print("\nTry next:")
-    for command in suggestions(run):
+    for command in commands(run):
         console.print(f"  {command}")

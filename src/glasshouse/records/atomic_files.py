@@ -51,13 +51,11 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as JSON atomically."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
     try:
         text.encode()

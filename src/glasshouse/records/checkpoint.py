@@ -45,7 +45,6 @@ class Checkpoint:
 
 
 def name_of(step: int) -> str:
-    """The name of a checkpoint's folder."""
     return f"{PREFIX}{step:08d}"
 
 
@@ -78,12 +77,8 @@ def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:
             state = {"step": checkpoint.step, "values": checkpoint.values, "checksums": checksums}
             atomic_files.write_json(temporary / "state.json", {**state, "digest": _digest(state)})
     except OSError as error:
-        last = max(steps(checkpoints), default=None)
-        earlier = f"the checkpoint of step {last} is intact" if last is not None else "there is no earlier checkpoint"
-        raise RunError(
-            f"cannot save the checkpoint {path}: {error.strerror or error}; {earlier}; "
-            "free some space and continue with `glasshouse resume`"
-        ) from None
+        remedy = "earlier ones are intact; free some space and continue with `glasshouse resume`"
+        raise RunError(f"cannot save the checkpoint {path}: {error.strerror or error}; {remedy}") from None
     return path
 
 
@@ -107,15 +102,13 @@ def load(checkpoints: Path, step: int) -> Checkpoint:
         raise RunError(f"the checkpoint {path} is incomplete or damaged: {error}") from None
 
 
-def newest(checkpoints: Path, warn: Callable[[str], None], delete: bool = False) -> Checkpoint | None:
-    """The newest intact checkpoint. Each damaged one after it is reported to `warn` and, with `delete`, deleted."""
+def newest(checkpoints: Path, warn: Callable[[str], None]) -> Checkpoint | None:
+    """The newest intact checkpoint. Each damaged one after it is reported to `warn`."""
     for step in reversed(steps(checkpoints)):
         try:
             return load(checkpoints, step)
         except RunError as error:
             warn(f"{error}; an earlier checkpoint is used instead")
-            if delete:
-                delete_step(checkpoints, step)
     return None
 
 
@@ -177,23 +170,23 @@ class CheckpointSaver:
             for group, tensors in saved.groups.items()
         }
         copied = Checkpoint(saved.step, groups, dict(saved.values))
-        self._thread = threading.Thread(target=self._run, args=(lambda: write(copied),), name="checkpoint")
+
+        def write_or_keep_error() -> None:
+            try:
+                write(copied)
+            except Exception as error:
+                self._error = error
+
+        self._thread = threading.Thread(target=write_or_keep_error, name="checkpoint")
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until the checkpoint is written; raises the error that writing it had."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        if self._error is not None:
-            error, self._error = self._error, None
+        error, self._error = self._error, None
+        if error is not None:
             raise error
-
-    def _run(self, write: Callable[[], None]) -> None:
-        try:
-            write()
-        except Exception as error:
-            self._error = error
 
 
 def save_tensors(path: Path, tensors: Tensors, metadata: dict[str, str] | None = None) -> None:
@@ -212,7 +205,6 @@ def save_tensors(path: Path, tensors: Tensors, metadata: dict[str, str] | None =
 
 
 def load_tensors(path: Path) -> Tensors:
-    """Read the named tensors of a safetensors file."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -223,7 +215,6 @@ def load_tensors(path: Path) -> Tensors:
 
 
 def _digest(state: dict[str, Any]) -> str:
-    """A digest of what `state.json` says, however it is written down."""
     return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
 

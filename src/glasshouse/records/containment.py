@@ -34,7 +34,7 @@ def refuse_links(folder: Path, within: Path | None = None) -> None:
     The user names a run or a study, and may keep it elsewhere. With `within`, the program chose the names of the folders
     from there to this one, and none of them may be a link.
     """
-    for path in _below(folder, within):
+    for path in _below(folder, within) if within else ():
         refuse_link(path)
     for where, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -42,24 +42,17 @@ def refuse_links(folder: Path, within: Path | None = None) -> None:
 
 
 def passes_link(path: Path, within: Path) -> bool:
-    """Whether a path leads through a symbolic link below a folder, or is one."""
     return any(map(os.path.islink, _below(path, within)))
 
 
-def _below(path: Path, within: Path | None) -> list[Path]:
-    """A path and the folders above it, up to one that is not among them. Empty without one."""
-    if within is None:
-        return []
+def _below(path: Path, within: Path) -> list[Path]:
     return [path, *(above for above in path.parents if above.is_relative_to(within) and above != within)]
 
 
 def refuse_link(path: str | Path) -> None:
-    """Refuse a path that is a symbolic link."""
     if os.path.islink(path):
-        raise RunError(
-            f"{path} is a symbolic link to {os.readlink(path)}; nothing is written or deleted through links; put "
-            "what it names in its place, or delete it"
-        )
+        remedy = "nothing is written or deleted through links; put what it names in its place, or delete it"
+        raise RunError(f"{path} is a symbolic link to {os.readlink(path)}; {remedy}")
 
 
 def folder_within(parent: Path, names: Iterable[object], where: Path) -> Path:
@@ -67,10 +60,8 @@ def folder_within(parent: Path, names: Iterable[object], where: Path) -> Path:
     path = parent
     for name in names:
         if not is_plain_name(name):
-            raise RunError(
-                f"{where} names a folder {str(name)[:100]!r}, which is not one name inside {parent}; do not use a folder "
-                "that was altered, or correct the name"
-            )
+            wrong = f"{where} names a folder {str(name)[:100]!r}, which is not one name inside {parent}"
+            raise RunError(f"{wrong}; do not use a folder that was altered, or correct the name")
         path = path / name
     return path
 

@@ -13,12 +13,10 @@ from glasshouse.specs.errors import RunError
 
 
 def file_of(run: RunFolder, split: str) -> Path:
-    """The file of a run's values on a split."""
     return run.path / "item_values" / f"{split}.npz"
 
 
 def write(run: RunFolder, split: str, values: Mapping[str, np.ndarray]) -> None:
-    """Keep the values of a split in place of earlier ones."""
     file = file_of(run, split)
     file.parent.mkdir(exist_ok=True)
     with atomic_files.replacing(file) as temporary, open(temporary, "wb") as output:

@@ -37,10 +37,8 @@ def refuse_newer(table: Mapping[str, Any], newest: int, where: object) -> None:
     """Refuse the content of a file whose format a later release has introduced."""
     written = table.get("format", 0)
     if not isinstance(written, int) or written > newest:
-        raise RunError(
-            f"{where} was written by a newer Glasshouse (format {written}; this one reads up to {newest}); upgrade with: "
-            "pip install --upgrade glasshouse"
-        )
+        formats = f"format {written}; this one reads up to {newest}"
+        raise RunError(f"{where} was written by a newer Glasshouse ({formats}); upgrade: pip install --upgrade glasshouse")
 
 
 def is_deeper(value: Any, text: str | bytes, depth: int) -> bool:

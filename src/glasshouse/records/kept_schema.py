@@ -87,7 +87,13 @@ def as_type(value: Any, kind: Any, field: str = "") -> Any:
     if kind is Any:
         return value
     if origin is Annotated:
-        return _annotated(value, arguments[0], arguments[1:], field)
+        inner, *rules = arguments
+        if isinstance(rules[0], Written):
+            return rules[0].read(as_type(value, str, field), field)
+        read = as_type(value, inner, field)
+        for rule in rules:
+            rule.check(value, field)
+        return read
     if origin in (Union, types.UnionType):
         return _one_of(value, arguments, field)
     if origin is Literal:
@@ -114,24 +120,13 @@ def is_number(value: Any) -> bool:
 
 def fitting_entries(table: Mapping[str, Any], kind: Any) -> tuple[dict[str, Any], list[str]]:
     """The entries of an object that fit their fields in a TypedDict, and what is wrong with the others, in words."""
-    hints = _hints(kind)
-    kept: dict[str, Any] = {}
-    faults: list[str] = []
+    hints, kept, faults = _hints(kind), dict[str, Any](), list[str]()
     for name, value in table.items():
         try:
             kept[name] = as_type(value, hints.get(name, Any), name)
         except ValueError as fault:
             faults.append(str(fault))
     return kept, faults
-
-
-def _annotated(value: Any, kind: Any, rules: Sequence[Any], field: str) -> Any:
-    if isinstance(rules[0], Written):
-        return rules[0].read(as_type(value, str, field), field)
-    read = as_type(value, kind, field)
-    for rule in rules:
-        rule.check(value, field)
-    return read
 
 
 def _one_of(value: Any, kinds: Sequence[Any], field: str) -> Any:
@@ -150,12 +145,10 @@ def _table(value: Any, kind: Any, field: str) -> Any:
     if not isinstance(value, dict):
         raise _wrong(value, "an object", field)
     hints = _hints(kind)
-    for name in _required(kind):
-        if name not in value:
-            raise ValueError(f"{_path(field, name)} is missing")
-    for name in value:
-        if name not in hints and is_dataclass(kind):
-            raise ValueError(f"{_path(field, name)} is not known")
+    if missing := [name for name in _required(kind) if name not in value]:
+        raise ValueError(f"{_path(field, missing[0])} is missing")
+    if is_dataclass(kind) and (unknown := [name for name in value if name not in hints]):
+        raise ValueError(f"{_path(field, unknown[0])} is not known")
     read = {name: as_type(entry, hints.get(name, Any), _path(field, name)) for name, entry in value.items()}
     if not is_dataclass(kind):
         return read
@@ -169,12 +162,12 @@ def _table(value: Any, kind: Any, field: str) -> Any:
 def _object(value: Any, kinds: Sequence[Any], field: str) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise _wrong(value, "an object", field)
-    by_number = kinds[0] is int
-    for name in value if by_number else ():
-        if not re.fullmatch(r"-?[0-9]{1,18}", name):
-            raise _wrong(name, "an object whose names are whole numbers", field)
     entries = {name: as_type(entry, kinds[1], _path(field, name)) for name, entry in value.items()}
-    return {int(name): entry for name, entry in entries.items()} if by_number else entries
+    if kinds[0] is not int:
+        return entries
+    if wrong := [name for name in value if not re.fullmatch(r"-?[0-9]{1,18}", name)]:
+        raise _wrong(wrong[0], "an object whose names are whole numbers", field)
+    return {int(name): entry for name, entry in entries.items()}
 
 
 def _array(value: Any, origin: Any, kinds: Sequence[Any], field: str) -> Any:
@@ -187,14 +180,11 @@ def _array(value: Any, origin: Any, kinds: Sequence[Any], field: str) -> Any:
         return origin(value) if origin is tuple else value  # perhaps a long one, of the right type
     else:
         kinds = [kinds[0]] * len(value)
-    entries = [
-        as_type(entry, kind, _path(field, place)) for place, (entry, kind) in enumerate(zip(value, kinds, strict=True))
-    ]
+    entries = [as_type(entry, kinds[place], _path(field, place)) for place, entry in enumerate(value)]
     return tuple(entries) if origin is tuple else entries
 
 
 def _json_kind(kind: Any) -> Any:
-    """The JSON kind of a type: dict, list, or a plain type."""
     origin = get_origin(kind) or kind
     if origin is Annotated:
         return _json_kind(get_args(kind)[0])
@@ -217,7 +207,6 @@ def _wrong(value: Any, rule: str, field: str) -> ValueError:
 
 
 def _shown(value: Any) -> str:
-    """A value in a message: short, on one line."""
     if isinstance(value, dict | list):
         return f"{_NAMES[type(value)]} of {len(value):,}"
     if isinstance(value, int) and abs(value) > 10**SHOWN:
@@ -228,7 +217,6 @@ def _shown(value: Any) -> str:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """The fields of a TypedDict or a dataclass and their types."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: get_args(hint)[0] if get_origin(hint) in (NotRequired, Required) else hint for name, hint in hints.items()}
 

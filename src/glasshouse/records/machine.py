@@ -47,7 +47,6 @@ def physical_cores(root: Path = ROOT) -> int:
 
 
 def _siblings(number: int, root: Path) -> str:
-    """The logical processors of a physical core, as the system lists them."""
     try:
         return (root / f"sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").read_text().strip()
     except OSError:
@@ -70,19 +69,13 @@ def _groups(root: Path) -> set[Path]:
 
 
 def _group_quota(mounted: Path, group: Path) -> float:
-    """The quota of one control group of either version."""
-    try:
-        quota, period = (mounted / group / "cpu.max").read_text().split()
-    except (OSError, ValueError):
-        try:
-            folder = mounted / "cpu" / group
-            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
-        except OSError:
-            return math.inf
-    try:
-        return int(quota) / int(period) if int(quota) > 0 else math.inf
-    except (ValueError, ZeroDivisionError):  # "max"
-        return math.inf
+    for names in (["cpu.max"], ["cpu.cfs_quota_us", "cpu.cfs_period_us"]):
+        folder = mounted / group if len(names) == 1 else mounted / "cpu" / group
+        with suppress(OSError, ValueError, ZeroDivisionError):  # no such group, or "max"
+            quota, period = (int(word) for name in names for word in (folder / name).read_text().split())
+            if quota > 0:
+                return quota / period
+    return math.inf
 
 
 @cache

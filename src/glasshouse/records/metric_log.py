@@ -83,15 +83,12 @@ def _parsed(lines: list[bytes]) -> list[dict[str, Any]]:
         for line in lines:
             with suppress(ValueError):
                 values.append(kept_json.parse(line))
-    return [row for row in map(_checked, values) if row]
-
-
-def _checked(row: Any) -> dict[str, Any]:
-    """A row without the values that are no numbers; empty if it is no row of a log."""
-    step = row.get("step") if isinstance(row, dict) else None
-    if type(step) is not int or not 0 <= step <= MOST_STEPS:
-        return {}
-    return {name: value for name, value in row.items() if value is None or kept_schema.is_number(value)}
+    rows = [row for row in values if isinstance(row, dict) and type(row.get("step")) is int]
+    return [
+        {name: value for name, value in row.items() if value is None or kept_schema.is_number(value)}
+        for row in rows
+        if 0 <= row["step"] <= MOST_STEPS
+    ]
 
 
 def rewind(path: Path, step: int) -> None:
@@ -101,6 +98,5 @@ def rewind(path: Path, step: int) -> None:
 
 
 def column(rows: list[dict[str, Any]], name: str) -> tuple[list[float], list[float]]:
-    """The steps and values of one metric, from the rows that have it."""
     pairs = [(row["step"], row[name]) for row in rows if row.get(name) is not None]
     return [float(step) for step, _ in pairs], [float(value) for _, value in pairs]

@@ -62,10 +62,8 @@ def open_to_write(path: Path, append: bool = False, empty: bool = False) -> IO[b
     try:
         refuse_no_file(path)
         if (names := os.lstat(path).st_nlink) > 1:
-            raise RunError(
-                f"{path} is a hard link: the same file has {names - 1} other names, and nothing is written through links; "
-                "put a copy of the file in its place, or delete it"
-            )
+            remedy = "nothing is written through links; put a copy of the file in its place, or delete it"
+            raise RunError(f"{path} is a hard link: the same file has {names - 1} other names; {remedy}")
         if empty:
             os.ftruncate(descriptor, 0)
         return os.fdopen(descriptor, "ab+" if append else "rb+")

@@ -26,7 +26,6 @@ _outer = SafeConsole(stderr=True)
 
 
 def is_terminal() -> bool:
-    """Whether the error stream is a terminal."""
     return console.is_terminal
 
 

@@ -73,8 +73,8 @@ def pack(run: RunFolder, output: Path, progress: Progress = lambda share: None) 
         name = path.relative_to(run.path).as_posix()
         if not _is_safe(name):
             raise RunError(f"{path} has a name that a packed run cannot have; move it out of the run folder")
-        with plain_files.open_to_read(path) as file:
-            entries[name] = Entry(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+        with plain_files.open_to_read(path) as source:
+            entries[name] = Entry(path.stat().st_size, hashlib.file_digest(source, "sha256").hexdigest())
     files = {name: asdict(entry) for name, entry in entries.items()}
     manifest = json.dumps({"format": FORMAT, "glasshouse": __version__, "run": run.name, "files": files}, indent=1).encode()
     total, done = max(sum(entry.bytes for entry in entries.values()), 1), 0
@@ -132,7 +132,6 @@ def unpack(
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """All files of a folder that are not hidden."""
     for path in folder.iterdir():
         if path.name.startswith("."):
             continue

@@ -8,7 +8,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -106,28 +106,25 @@ class RunEntryReader:
 
     def __init__(self, all_fields: bool = False) -> None:
         self._all_fields = all_fields
-        self._kept: dict[Path, tuple[Stamp, RunEntry]] = {}
-        self._curves: dict[Path, tuple[Stamp, dict[str, Points]]] = {}
+        self._kept: dict[tuple[str, Path], tuple[Stamp, Any]] = {}
 
     def read(self, path: Path) -> RunEntry:
-        """The entry of the run in this folder."""
-        stamp = _stamp(path)
-        kept_stamp, entry = self._kept.get(path, (None, None))
-        if entry is None or kept_stamp != stamp:
-            entry = _read(path, stamp, self._all_fields)
-            self._kept[path] = (stamp, entry)
+        entry: RunEntry = self._if_changed("entry", path, lambda stamp: _read(path, stamp, self._all_fields))
         if entry.status in _RUNNING:
             return replace(entry, status=Status.TRAINING if lock.is_held(path) else Status.INTERRUPTED)
         return entry
 
     def curves(self, path: Path) -> dict[str, Points]:
         """ "training" and "validation" -> some steps and losses of the run in this folder."""
-        stamp = _stamp(path)
-        kept_stamp, curves = self._curves.get(path, (None, None))
-        if curves is None or kept_stamp != stamp:
-            curves = _read_curves(path / "metrics.jsonl")
-            self._curves[path] = (stamp, curves)
+        curves: dict[str, Points] = self._if_changed("curves", path, lambda stamp: _read_curves(path / "metrics.jsonl"))
         return curves
+
+    def _if_changed(self, what: str, path: Path, read: Callable[[Stamp], Any]) -> Any:
+        stamp, (kept_stamp, found) = _stamp(path), self._kept.get((what, path), (None, None))
+        if kept_stamp != stamp:
+            found = read(stamp)
+            self._kept[what, path] = (stamp, found)
+        return found
 
 
 def _stamp(path: Path) -> Stamp:
@@ -195,10 +192,8 @@ def _data_name(fields: Mapping[str, Any]) -> str:
 
 
 def _last_loss(tail: list[dict[str, Any]]) -> tuple[str, str]:
-    """The last validation loss, or else the last training loss."""
     for name, title in (("validation.loss", "validation loss"), ("loss", "training loss")):
-        found = [row[name] for row in tail if row.get(name) is not None]
-        if found:
+        if found := metric_log.column(tail, name)[1]:
             return title, f"{found[-1]:.4f}"
     return "", ""
 

@@ -88,8 +88,7 @@ class RunFolder:
     def tables(self) -> dict[str, Any]:
         """The tables of the spec file, unchecked. Lists of many runs use them, because no part has to be imported."""
         try:
-            text = toml_text.read_text(self.spec_file)
-            if tables := spec_files.tables_from_toml(text, str(self.spec_file)):
+            if tables := spec_files.tables_from_toml(toml_text.read_text(self.spec_file), str(self.spec_file)):
                 return tables
             raise RunError(f"the spec {self.spec_file} is empty; restore it, or delete the run folder")
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -124,16 +123,14 @@ class RunFolder:
             facts: dict[str, Any] = kept_json.read(self.path / "run.json", dict[str, Any], kept_json.MOST_FACTS)
             return facts
         except (OSError, ValueError) as error:
-            raise RunError(
-                f"{self.path} is not a run folder: its run.json cannot be read ({error}); restore it, or delete the folder"
-            ) from None
+            remedy = "restore it, or delete the folder"
+            raise RunError(f"{self.path} is not a run folder: its run.json cannot be read ({error}); {remedy}") from None
 
     def record(self, **facts: Any) -> None:
         """Add entries to `run.json`."""
         atomic_files.write_json(self.path / "run.json", {**self.all_facts(), **facts})
 
     def recorded_status(self) -> Status:
-        """The status in `run.json`."""
         return Status.read(self.facts().get("status"))
 
     def status(self) -> Status:
@@ -149,13 +146,12 @@ class RunFolder:
         They name each other: what one altered folder says makes no sibling of a run that says nothing of it.
         """
         names, where = self._family(), self.path / "run.json"
-        # A copy under another name has no siblings.
-        names = names if self.name in names else [self.name]
+        if self.name not in names:  # a copy under another name
+            return [self]
         runs = [RunFolder(containment.folder_within(self.path.parent, [name], where)) for name in names]
         return [run for run in runs if run.spec_file.exists() and (run.name == self.name or self.name in run._family())]
 
     def _family(self) -> list[str]:
-        """The recorded names of the runs that were created together."""
         names = self.facts().get("family")
         return names if isinstance(names, list) else []
 
@@ -200,9 +196,7 @@ def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
     try:
         root().mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(
-            f"cannot create the runs folder {root()}: {error.strerror}; set GLASSHOUSE_RUNS to another folder"
-        ) from None
+        raise RunError(f"cannot create {root()}: {error.strerror}; set GLASSHOUSE_RUNS to another folder") from None
     for chosen in numbered_names(stem) if name is None else (name,):
         path = root() / checked_name(chosen)
         if path.exists():
@@ -212,9 +206,7 @@ def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
         except FileExistsError:  # another process was sooner
             continue
         except OSError as error:
-            raise RunError(
-                f"cannot create the run folder {path}: {error}; set GLASSHOUSE_RUNS to a folder with space"
-            ) from None
+            raise RunError(f"cannot create {path}: {error}; set GLASSHOUSE_RUNS to a folder with space") from None
         if name is None and chosen != stem:
             progress_bar.say(f"there is a run {stem} already: this one is {chosen} (--name gives it another name)")
         return run
@@ -222,7 +214,6 @@ def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
 
 
 def free_name(stem: str) -> str:
-    """The first of `stem`, `stem-2`, ... that no run has."""
     return next(name for name in numbered_names(stem) if not (root() / name).exists())
 
 
@@ -267,10 +258,8 @@ def check_free(name: str) -> None:
 
 
 def _already_exists(name: str) -> RunError:
-    return RunError(
-        f"the run {name!r} already exists in {root()}; choose another --name, continue the run with "
-        f"`glasshouse resume {name}`, or delete {root() / name}"
-    )
+    remedy = f"choose another --name, continue the run with `glasshouse resume {name}`, or delete {root() / name}"
+    return RunError(f"the run {name!r} already exists in {root()}; {remedy}")
 
 
 def find(name: str | os.PathLike[str]) -> RunFolder:
@@ -305,8 +294,6 @@ def all_runs() -> list[RunFolder]:
 def checked_name(name: str, what: str = "run") -> str:
     """Return the name if it is a valid folder name, and refuse it otherwise."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
-        raise RunError(
-            f"{name!r} is not a valid name for a {what}; use letters, digits, '.', '_' and '-', and begin with a letter or "
-            "digit"
-        )
+        rule = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
+        raise RunError(f"{name!r} is not a valid name for a {what}; {rule}")
     return name

@@ -11,12 +11,10 @@ FILE = "stop"
 
 
 def make(folder: Path) -> None:
-    """Ask whoever trains the run in this folder to save and stop."""
     plain_files.open_to_write(folder / FILE).close()
 
 
 def is_made(folder: Path) -> bool:
-    """Whether the run in this folder is asked to stop."""
     return (folder / FILE).exists()
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from glasshouse.specs.errors import GlasshouseError
 
+StrPath = str | os.PathLike[str]
+
 
 def checked(name: object, what: str) -> Path:
     """The path, or the name as one, of something that a caller names. Refuses what is neither a text nor a path."""

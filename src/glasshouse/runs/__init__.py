@@ -5,8 +5,7 @@ from glasshouse.faces import face
 __getattr__, __dir__ = face(
     __name__,
     {
-        "api.run": "Run",
-        "api.runs": "metrics_of predict_file translate_file write_predictions",
+        "api.runs": "Run metrics_of predict_file translate_file write_predictions",
         "api.listings": "delete_runs pack recipe_fields recipes rename_run run_differences runs_folder runs_overview unpack",
         "api.inspection": "explore gradients head_statistics layers pruning_curves",
         "api.experiments": "describe features few_shot prompt replay",

@@ -1,6 +1,5 @@
 """A model card in Markdown: what a run is, its data, figures and limits, and the command that made it. Evaluates nothing."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +13,15 @@ from glasshouse.formatting import count, duration, flops
 from glasshouse.metrics.metric import Metric
 from glasshouse.records import item_values
 from glasshouse.records.status import Status
-from glasshouse.runs import resolve_spec, suggestions
+from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
-from glasshouse.specs import recipes, spec_files
+from glasshouse.specs import spec_files
 from glasshouse.specs.spec import Spec
 from glasshouse.verdicts.estimates import from_units
 from glasshouse.verdicts.mean_intervals import binomial_interval
 
 FILE = "README.md"  # in an exported directory
-SETTINGS = "settings.toml"  # where a reader puts the settings of a run that has no recipe
+SETTINGS = "spec.toml"  # where a reader puts the settings; a file of this name is taken as it is
 # Fields of the model that tell a reader what it is.
 SHAPE = ("kind", "layers", "width", "heads", "attention", "position", "norm", "activation")
 
@@ -102,7 +101,6 @@ def _figures(run: Run) -> list[str]:
 
 
 def _intervals(run: Run, split: str) -> Iterator[str]:
-    """A line for each metric of a split that is a mean over items."""
     for name, values in item_values.read(run.folder, split).items():
         if name in run.task.metrics and name in run.final_metrics[split] and len(values) >= FEWEST_ITEMS:
             metric: Metric = run.task.metrics[name]
@@ -132,23 +130,12 @@ def _limits(run: Run) -> list[str]:
 
 
 def _reproduce(run: Run) -> list[str]:
-    """The command that trains the same spec, and all settings. A run of no recipe is trained from its settings."""
-    shown, recipe = _without_folders(run.spec), str(run.facts.get("recipe", ""))
-    lines: list[str] = []
-    fields: list[str] = []
-    if recipe in recipes.all_recipes():
-        fields = resolve_spec.fields_to_name(recipe, run.spec)
-        lines = ["The command, with every setting that the recipe or its adaptation to the data would choose otherwise:"]
-    elif "origin" not in run.facts:
-        recipe = SETTINGS
-        fields = resolve_spec.fields_beside_start(run.spec) if run.spec.training.start_from else []
-        lines = [f"The command, with the settings below in a file `{SETTINGS}`:"]
-    if run.spec.training.start_from and "data.tokenizer_file" not in fields:
-        # What a run starts from gives it its tokenizer.
-        shown = replace(shown, data=replace(shown.data, tokenizer_file=""))
-    if lines:
-        command = shlex.join(["glasshouse", "train", recipe, *resolve_spec.override_words(shown, fields)])
-        lines += ["", "```", command, "```", ""]
+    """The command that trains the same spec, and all settings."""
+    lines, shown = [], _without_folders(run.spec)
+    if "origin" not in run.facts:
+        beside = f", beside `{shown.data.tokenizer_file}` of the run" if shown.data.tokenizer_file else ""
+        lines = [f"The command, with the settings below in a file `{SETTINGS}`{beside}:"]
+        lines += ["", "```", f"glasshouse train {SETTINGS}", "```", ""]
     text = spec_files.to_toml(shown).strip()
     return [*lines, "<details><summary>All settings</summary>", "", "```toml", text, "```", "", "</details>"]
 
@@ -166,7 +153,6 @@ def _without_folders(spec: Spec) -> Spec:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table in Markdown."""
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
     return lines + [f"| {' | '.join(cells)} |" for cells in escaped]

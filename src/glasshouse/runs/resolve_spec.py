@@ -1,7 +1,4 @@
-"""Resolve a recipe and its overrides to the complete spec of a run, and a spec to the overrides that give it again.
-
-The spec alone reproduces the run. Writes no files.
-"""
+"""Resolve a recipe and its overrides to the complete spec of a run, which alone reproduces it. Writes no files."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -12,15 +9,12 @@ from typing import Any
 
 from glasshouse.records import progress_bar, user_paths
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.specs import aliases, declared, recipes, spec_files
-from glasshouse.specs.errors import GlasshouseError
-from glasshouse.specs.spec import SECTIONS, Spec
+from glasshouse.specs import aliases, recipes, spec_files
+from glasshouse.specs.spec import Spec
 from glasshouse.training import adaptation, evaluation_interval, warm_start
 
 # Tasks whose recipes from pretrained weights adapt rate, freezing and batch to the number of rows.
 FINE_TUNED = ("classify", "multi-label", "regress", "tag")
-# How far a recipe has adapted to data is no field that a user names.
-ADAPT = "data.adapt"
 
 
 def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
@@ -47,16 +41,11 @@ def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
 
 def run_spec(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
     """The spec of a single run: `spec_of`, with enough evaluations for a curve unless someone has named their interval."""
-    spec = spec_of(recipe, *overrides, **sections)
-    return replace(spec, data=replace(spec.data, adapt=adapting(recipe, spec, _named(with_full_names(overrides), sections))))
-
-
-def adapting(recipe: str, spec: Spec, named: Iterable[str]) -> tuple[str, ...]:
-    """What may adapt to the data of a single run of this spec, if the user names these fields."""
-    adaptable, interval = _adaptable(spec, recipe, set(named)), evaluation_interval.FIELD
-    if interval in adaptable or spec.training.patience or interval in named or recipe.endswith(".toml"):
-        return adaptable
-    return (*adaptable, interval)
+    spec, interval = spec_of(recipe, *overrides, **sections), evaluation_interval.FIELD
+    named = names_interval([recipe], overrides, sections)
+    if named or spec.training.patience or interval in spec.data.adapt:
+        return spec
+    return replace(spec, data=replace(spec.data, adapt=(*spec.data.adapt, interval)))
 
 
 def names_interval(
@@ -97,7 +86,6 @@ def _adaptable(spec: Spec, recipe: str, named: set[str]) -> tuple[str, ...]:
 
 
 def _named(overrides: Iterable[str], sections: Mapping[str, dict[str, Any]]) -> set[str]:
-    """The fields that the user names."""
     named = {word.partition("=")[0].strip() for word in overrides}
     return named | {f"{section}.{name}" for section, table in sections.items() for name in table}
 
@@ -135,82 +123,3 @@ def _with_absolute_paths(spec: Spec) -> Spec:
     }
     tokenizer = os.path.abspath(os.path.expanduser(data.tokenizer_file)) if data.tokenizer_file else ""
     return replace(spec, data=replace(data, tokenizer_file=tokenizer, **absolute))
-
-
-def fields_to_name(recipe: str, spec: Spec) -> list[str]:
-    """The fields that a command must name so that this recipe resolves to this spec.
-
-    These are the fields in which the spec differs from the recipe, from the run that training starts from, or from the
-    defaults of its parts. A field that would adapt to the data again is named too, also if it has the recipe's value.
-    """
-    usual, names = spec_files.unchecked(recipes.tables_of(recipe)), []
-    if spec.task != usual.task:
-        names.append("task")
-    names += _without_resets(spec, [name for name in _fields(spec) if _value(spec, name) != _value(spec, name, usual)])
-    if spec.training.start_from:
-        inherited = (
-            "data.tokenizer",
-            "data.tokenizer_file",
-            *(f"model.{name}" for name in warm_start.inherited_fields(spec)),
-        )
-        names = [name for name in names if name not in inherited] + fields_beside_start(spec)
-    while left := [name for name in adapting(recipe, spec, names) if name not in spec.data.adapt]:
-        names.append(left[0])
-    order = ["task", *_fields(spec)]
-    return sorted(names, key=order.index)
-
-
-def fields_beside_start(spec: Spec) -> list[str]:
-    """The fields in which a spec differs from the run that it starts from. All that it could inherit if that run is gone."""
-    start, data = spec.training.start_from, spec.data
-    try:
-        # A download is not worth a shorter command.
-        origin = None if warm_start.importer_of(start) == "hub" else warm_start.find(start)
-        inherited = warm_start.inherited_fields(origin.spec()) if origin else {}
-    except GlasshouseError:
-        origin, inherited = None, {}
-    names = [
-        f"model.{name}"
-        for name, value in warm_start.inherited_fields(spec).items()
-        if name not in inherited or inherited[name] != value
-    ]
-    own_tokenizer = (
-        origin is not None and origin.tokenizer_file.exists() and str(origin.tokenizer_file) != data.tokenizer_file
-    )
-    if data.tokenizer_file and own_tokenizer:
-        names.append("data.tokenizer_file")
-    elif not data.tokenizer_file:
-        names.append("data.tokenizer")
-    return names
-
-
-def override_words(spec: Spec, fields: Iterable[str]) -> list[str]:
-    """The values of these fields as overrides."""
-    return [f"{name}={spec_files.override_text(spec.task if name == 'task' else _value(spec, name))}" for name in fields]
-
-
-def _fields(spec: Spec) -> list[str]:
-    """Every field of a spec by its dotted name, but for the task."""
-    names = [f"{section}.{name}" for section in SECTIONS for name in declared.fields_of(spec, section)]
-    return [name for name in names if name != ADAPT]
-
-
-def _value(spec: Spec, name: str, usual: Spec | None = None) -> Any:
-    """The value of a field of this spec, or the value that it has in another spec with the same parts."""
-    section, _, field = name.rpartition(".")
-    table = declared.section(usual or spec, section)
-    if hasattr(table, field):
-        return getattr(table, field)
-    return table.own.get(field, declared.fields_of(spec, section)[field].default)
-
-
-def _without_resets(spec: Spec, names: list[str]) -> list[str]:
-    """The fields without those that get their value because another field is set: `training.epochs` resets the steps."""
-    reset = set()
-    for name in names:
-        section, _, field = name.rpartition(".")
-        known = declared.fields_of(spec, section)
-        other = known[field].rule.instead_of
-        if other and _value(spec, name) and _value(spec, f"{section}.{other}") == known[other].default:
-            reset.add(f"{section}.{other}")
-    return [name for name in names if name not in reset]

@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from html import escape
@@ -30,11 +30,12 @@ from glasshouse.models.heads.pooling import pool
 from glasshouse.records import checkpoint, metric_log, run_folder
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.user_paths import StrPath
 from glasshouse.runs import weight_formats
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
-from glasshouse.tasks.base import Task
+from glasshouse.tasks.base import Evaluation, Task
 from glasshouse.tasks.classify import Classify
 from glasshouse.tasks.text_inputs import TextInputs
 from glasshouse.tasks.translate import Translate
@@ -56,7 +57,6 @@ class Translation:
 
     @classmethod
     def joined(cls, parts: Sequence["Translation"]) -> "Translation":
-        """The translation of a text from the translations of its words."""
         scores = [part.score for part in parts] or [0.0]
         return cls(" ".join(part.text for part in parts), sum(scores) / len(scores), any(part.truncated for part in parts))
 
@@ -71,11 +71,7 @@ class Run:
     """
 
     def __init__(
-        self,
-        where: RunFolder | str | PathLike[str],
-        device: str = "auto",
-        dtype: str = "float32",
-        at_step: int | None = None,
+        self, where: RunFolder | StrPath, device: str = "auto", dtype: str = "float32", at_step: int | None = None
     ) -> None:
         self.folder = where if isinstance(where, RunFolder) else run_folder.find(where)
         self.device, self.dtype, self.at_step = devices.pick(device), dtype, at_step
@@ -151,16 +147,12 @@ class Run:
         wrong = next((name for name, weights in model.named_parameters() if not bool(torch.isfinite(weights).all())), "")
         if wrong:
             remedy = "import it again" if "origin" in self.facts else "train again with a lower training.learning_rate"
-            raise RunError(
-                f"{self.name} cannot be used: {where} has weights in {wrong!r} that are NaN or infinite; {remedy}"
-            )
+            raise RunError(f"{self.name} cannot be used: {where} has NaN or infinite weights in {wrong!r}; {remedy}")
 
     def saved_weights(self) -> checkpoint.Tensors:
-        """The weights of the model as they are saved, by name."""
         return self._checkpoint().weights
 
     def model_step(self) -> int:
-        """The step whose weights the model has."""
         return self._checkpoint().step
 
     def _checkpoint(self) -> checkpoint.Checkpoint:
@@ -175,9 +167,7 @@ class Run:
         """Continue one or more prompts, each `count` times. `how` holds the options of `stream`."""
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
         if count > MOST_COMPLETIONS:
-            raise GlasshouseError(
-                f"is above the maximum; choose {MOST_COMPLETIONS:,} or less, several times", "count", count
-            )
+            raise GlasshouseError(f"is above the maximum; choose {MOST_COMPLETIONS:,} or less", "count", count)
         completions = [self.new_completion(text) for text in prompts for _ in range(count)]
         for _ in self.stream(completions, **how):
             pass
@@ -191,7 +181,7 @@ class Run:
         cached: bool = True,
         alternatives: int = 0,
         regex: str | None = None,
-        json_schema: Mapping[str, Any] | bool | str | PathLike[str] | None = None,
+        json_schema: Mapping[str, Any] | bool | StrPath | None = None,
         **sampling: Any,
     ) -> Iterator[TextPiece]:
         """Extend the completions in place and yield each new piece of text. `sampling`: temperature, top_k, seed, ...
@@ -202,15 +192,11 @@ class Run:
         if tokens < 1:
             raise GlasshouseError("is below the minimum; choose 1 or more", "tokens", tokens)
         if tokens > MOST_TOKENS or len(completions) > MOST_COMPLETIONS:
-            raise GlasshouseError(
-                f"{len(completions):,} continuations of {tokens:,} tokens are too many at once; choose at most "
-                f"{MOST_COMPLETIONS:,} continuations and {MOST_TOKENS:,} tokens"
-            )
+            most = f"at most {MOST_COMPLETIONS:,} continuations and {MOST_TOKENS:,} tokens"
+            raise GlasshouseError(f"{len(completions):,} continuations of {tokens:,} tokens are too many; choose {most}")
         if not self.continues_text:
-            raise GlasshouseError(
-                f"{self.name} is a model of kind {self.spec.model.kind!r} that cannot continue a text; "
-                "use a decoder, a recurrent model or a causal encoder with the head next-token"
-            )
+            remedy = "use a decoder, a recurrent model or a causal encoder with the head next-token"
+            raise GlasshouseError(f"{self.name} is a {self.spec.model.kind!r} that cannot continue a text; {remedy}")
         options = Sampling(**sampling)
         return text_stream.stream(
             self.model,
@@ -227,7 +213,7 @@ class Run:
         )
 
     def constraint(
-        self, regex: str | None = None, json_schema: Mapping[str, Any] | bool | str | PathLike[str] | None = None
+        self, regex: str | None = None, json_schema: Mapping[str, Any] | bool | StrPath | None = None
     ) -> TokenConstraint | None:
         """What keeps a continuation in the form of a regular expression or of a JSON schema. None without either."""
         if regex is not None and json_schema is not None:
@@ -238,17 +224,17 @@ class Run:
         return TokenConstraint(self.tokenizer, regex, schema, self.end_tokens)
 
     def evaluate(
-        self, data: str | PathLike[str] | None = None, progress: Callable[[float], None] = lambda share: None
+        self, data: StrPath | None = None, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, dict[str, float]]:
         """The metrics of the task's final evaluation, for each held-out split or for the file `data`."""
         if data is not None:
             with self.held_out_examples(data) as shard:
-                return {str(data): self._score(shard, progress)}
+                return {str(data): self._evaluate_shard(shard, progress).metrics}
         splits = self._splits()
         held_out = [split for split, shard in splits.items() if split != "train" and shard.tokens_count > 1]
         if not held_out:
             raise DataError(f"{self.name} has no held-out data; name a file: glasshouse evaluate {self.name} --data FILE")
-        return {split: self._score(splits[split], progress) for split in held_out}
+        return {split: self._evaluate_shard(splits[split], progress).metrics for split in held_out}
 
     def item_values(self, split: str, progress: Callable[[float], None] = lambda share: None) -> dict[str, np.ndarray]:
         """Metric -> one value per item of a split: a text, a pair, or a window of a long text.
@@ -257,19 +243,16 @@ class Run:
         or BLEU, is absent.
         """
         if not self.task.item_metrics:
-            raise DataError(
-                f"the task {self.spec.task!r} reports no metric that is a mean over items; use a run of another task"
-            )
+            raise DataError(f"the task {self.spec.task!r} has no metric that is a mean over items; use a run of another one")
         splits = self._splits()
         filled = [name for name, shard in splits.items() if shard.tokens_count > 1]
         if split not in filled:
             raise DataError(f"{self.name} has no data in a split {split!r}; its splits with data: {', '.join(filled)}")
-        with self._precision():
-            evaluation = self.task.evaluate(self.model, splits[split], self.spec.evaluation, progress=progress)
-        return {name: evaluation.items[name] for name in self.task.item_metrics}
+        items = self._evaluate_shard(splits[split], progress).items
+        return {name: items[name] for name in self.task.item_metrics}
 
     @contextmanager
-    def held_out_examples(self, data: str | PathLike[str] | None = None) -> Iterator[shards.Shard]:
+    def held_out_examples(self, data: StrPath | None = None) -> Iterator[shards.Shard]:
         """The test split of the run's data, the validation split if the test split is empty, or the file `data`."""
         if data is not None:
             with tempfile.TemporaryDirectory() as temporary:
@@ -282,13 +265,9 @@ class Run:
         yield filled[0]
 
     def _splits(self) -> dict[str, shards.Shard]:
-        """The splits of the run's own data."""
         self.task.check_model(self.model, self.spec.model.kind)
         if not self.spec.data.source and not self.spec.data.files:
-            raise DataError(
-                f"{self.name} was imported and has no data of its own; name a file: "
-                f"glasshouse evaluate {self.name} --data FILE"
-            )
+            raise DataError(f"{self.name} has no data of its own; name a file: glasshouse evaluate {self.name} --data FILE")
         return prepared_data.prepare(self.spec.data, self.tokenizer, columns=self.task.columns).splits
 
     @cached_property
@@ -297,10 +276,8 @@ class Run:
         task: Task = catalogue.find("task", self.spec.task, "task").from_spec(self.spec)
         labels, classes = tuple(self.facts.get("labels", ())), self.spec.model.head.own.get("classes", 0)
         if classes and len(labels) != classes and "plan" in self.facts:
-            raise RunError(
-                f"{self.folder.path / 'run.json'} names {len(labels)} labels, and the model has {classes} classes; restore "
-                "the labels in the order of the classes"
-            )
+            wrong = f"{self.folder.path / 'run.json'} names {len(labels)} labels, and the model has {classes} classes"
+            raise RunError(f"{wrong}; restore the labels in the order of the classes")
         if self.folder.tokenizer_file.exists():
             task.set_vocabulary(self.tokenizer, labels)
         return task
@@ -308,9 +285,7 @@ class Run:
     def classify(self, texts: Sequence[str], second: Sequence[str] | None = None, batch: int = 32) -> list[dict[str, float]]:
         """For each text, the probability of each class, most probable class first. `second`: the second texts of pairs."""
         if not isinstance(self.task, Classify):
-            raise GlasshouseError(
-                f"{self.name} is not a classifier: its task is {self.spec.task!r}; use a run with task 'classify'"
-            )
+            raise self._wrong_task("classify")
         return [prediction["probabilities"] for prediction in self.predict(texts, second, batch)]
 
     @torch.inference_mode()
@@ -325,7 +300,7 @@ class Run:
         if (second is not None) != paired or (second is not None and len(second) != len(texts)):
             needed = "one second text for each text (--second)" if paired else "single texts, not pairs"
             raise GlasshouseError(
-                f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second texts"
+                f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second ones"
             )
         task = self.whole_text_task.for_pairs(self.tokenizer) if paired else self.whole_text_task
         return task.predict(self.model, self.tokenizer, texts, second, batch)
@@ -344,11 +319,11 @@ class Run:
     def whole_text_task(self) -> WholeTextTask:
         """The task of a run that predicts something about whole texts. Any other run is refused."""
         if not isinstance(self.task, WholeTextTask):
-            raise GlasshouseError(
-                f"{self.name} predicts nothing about a text: its task is {self.spec.task!r}; "
-                "use a run with task 'classify' or 'regress'"
-            )
+            raise self._wrong_task("classify' or 'regress")
         return self.task
+
+    def _wrong_task(self, needed: str) -> GlasshouseError:
+        return GlasshouseError(f"{self.name} has the task {self.spec.task!r}; use a run with the task '{needed}'")
 
     @torch.inference_mode()
     def translate(
@@ -364,17 +339,11 @@ class Run:
         """The best translations of each text, best first. Options default to those of the spec's evaluation."""
         task, settings = self.task, self.spec.evaluation
         if not isinstance(task, Translate):
-            raise GlasshouseError(
-                f"{self.name} is not a translator: its task is {self.spec.task!r}; use a run with task 'translate'"
-            )
+            raise self._wrong_task("translate")
         if task.word_by_word(settings) if word_by_word is None else word_by_word:
             if n_best > 1:
-                raise GlasshouseError(
-                    "needs whole texts, but this run translates word by word; leave it out, or choose word_by_word=False "
-                    "(--whole)",
-                    "n_best",
-                    n_best,
-                )
+                remedy = "leave it out, or choose word_by_word=False (--whole)"
+                raise GlasshouseError(f"needs whole texts, and this run translates words; {remedy}", "n_best", n_best)
             words = sorted({word for text in texts for word in text.split()})
             by_word = dict(zip(words, self.translate(words, beams, length_penalty, 1, False, batch, progress), strict=True))
             return [[Translation.joined([by_word[word][0] for word in text.split()])] for text in texts]
@@ -391,10 +360,8 @@ class Run:
             indices = order[begin : begin + batch]
             for index, best in zip(indices, task.search(self.model, [sources[i] for i in indices], options), strict=True):
                 truncated = len(sources[index]) > task.max_lengths[0]
-                translations[index] = [
-                    Translation(self.tokenizer.decode(hypothesis.tokens), hypothesis.score, truncated)
-                    for hypothesis in best[:n_best]
-                ]
+                found = [(self.tokenizer.decode(hypothesis.tokens), hypothesis.score) for hypothesis in best[:n_best]]
+                translations[index] = [Translation(text, score, truncated) for text, score in found]
             progress(min(begin + batch, len(order)) / len(order))
         return translations
 
@@ -427,14 +394,11 @@ class Run:
                 features = self.model.features(tokens, lengths=lengths)
                 vectors.append(pool(features, pooling or self.model.head.pooling, lengths))
             else:
-                raise GlasshouseError(
-                    f"{self.name} is a model of kind {self.spec.model.kind!r}, which has no vector for a text; "
-                    "use an encoder, a decoder, a dual encoder or a recurrent model"
-                )
+                remedy = "use an encoder, a decoder, a dual encoder or a recurrent model"
+                raise GlasshouseError(f"{self.name} is a {self.spec.model.kind!r} without a vector for a text; {remedy}")
         return torch.cat(vectors) if vectors else torch.zeros(0, self.spec.model.width)
 
     def new_completion(self, prompt: str) -> Completion:
-        """A completion of this prompt without any generated tokens yet."""
         return Completion(prompt, text_stream.encode_prompt(self.tokenizer, prompt))
 
     def _remedy(self) -> str:
@@ -449,23 +413,17 @@ class Run:
         return prepared_data.find_source(one_file, self.task.columns)
 
     def _shard_of(self, path: Path, temporary: Path) -> shards.Shard:
-        """The file's content as a shard, all of it in one split."""
-        columns, names = self.task.columns, self.facts.get("labels", ())
-        documents = partial(self.source_of_file(path).documents, "train")
-        shard = document_columns.write(temporary, "given", documents, self.tokenizer, columns, names)
+        documents, names = partial(self.source_of_file(path).documents, "train"), self.facts.get("labels", ())
+        shard = document_columns.write(temporary, "given", documents, self.tokenizer, self.task.columns, names)
         if shard.tokens_count < 2:
             raise DataError(f"{path} has no token to predict; use a longer text")
         return shard
 
-    def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
-        task = self.task
-        task.check_model(self.model, self.spec.model.kind)
-        with self._precision():
-            return task.evaluate(self.model, shard, self.spec.evaluation, progress=progress).metrics
-
-    def _precision(self) -> AbstractContextManager[None]:
+    def _evaluate_shard(self, shard: shards.Shard, progress: Callable[[float], None]) -> Evaluation:
+        self.task.check_model(self.model, self.spec.model.kind)
         # On a CPU, fp32 is used even for a model trained in bf16, because bf16 may be hundreds of times slower there.
-        return precision.context("fp32" if self.device.type == "cpu" else self.spec.training.precision, self.device)
+        with precision.context("fp32" if self.device.type == "cpu" else self.spec.training.precision, self.device):
+            return self.task.evaluate(self.model, shard, self.spec.evaluation, progress=progress)
 
     @property
     def end_tokens(self) -> set[int]:
@@ -497,15 +455,14 @@ class Run:
         return f"<table>{cells}</table>"
 
 
-def run_of(run: str | PathLike[str], device: str = "auto") -> Run:
+def run_of(run: StrPath, device: str = "auto") -> Run:
     """A run that is given as a name, as a path or as an open run. One that is open on another device is opened again."""
     if isinstance(run, Run) and (device == "auto" or run.device.type == device.split(":")[0]):
         return run
     return Run(run, device)
 
 
-def _read_schema(path: str | PathLike[str]) -> Any:
-    """The content of a JSON file."""
+def _read_schema(path: StrPath) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

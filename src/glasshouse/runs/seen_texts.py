@@ -2,24 +2,23 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from os import PathLike
 from pathlib import Path
 
 from glasshouse.data import prepared_data, prepared_folder, text_files
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.read_limits import ReadLimits
+from glasshouse.records.user_paths import StrPath
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
+# Bytes of training text that are read again at most; such a text may be a single line.
 LARGEST_TEXT = 1 << 28
-"""Bytes of training text that are read again at most."""
 ANY_LINE = ReadLimits(line=LARGEST_TEXT)
-"""Such a text may be a single line."""
+# Characters of a line that counts. Many texts share short lines.
 SHORTEST_LINE = 20
-"""Characters of a line that counts. Many texts share short lines."""
 
 
-def counts(run: Run, path: str | PathLike[str]) -> tuple[dict[str, float], str]:
+def counts(run: Run, path: StrPath) -> tuple[dict[str, float], str]:
     """The texts of a file that are in each split the run saw, and a warning. Without counts, it says why none were made.
 
     The keys are "texts", "texts_in_train" and "texts_in_validation". The texts of a language model are lines.
@@ -28,23 +27,16 @@ def counts(run: Run, path: str | PathLike[str]) -> tuple[dict[str, float], str]:
     if isinstance(source, str):
         return {}, f"not checked whether {Path(path).name} has texts of the run's training data: {source}"
     by_lines = not run.task.columns
-    given = list(_digests(run.source_of_file(Path(path)).documents("train"), by_lines))
-    shared = {}
-    for split in ("train", "validation"):
+    given, name = list(_digests(run.source_of_file(Path(path)).documents("train"), by_lines)), Path(path).name
+    found: dict[str, float] = {"texts": len(given)}
+    told = []
+    for split, data in (("train", "training data"), ("validation", "validation data")):
         seen = set(_digests(source.documents(split), by_lines))
-        shared[split] = sum(digest in seen for digest in given)
-    found: dict[str, float] = {"texts": len(given), **{f"texts_in_{split}": count for split, count in shared.items()}}
-    return found, _warning(Path(path).name, len(given), shared, "lines" if by_lines else "texts")
-
-
-def _warning(name: str, total: int, shared: dict[str, int], things: str) -> str:
-    data = {"train": "training data", "validation": "validation data"}
-    told = [
-        f"{count:,} of its {total:,} {things} are in the run's {data[split]}" for split, count in shared.items() if count
-    ]
-    if not told:
-        return ""
-    return f"warning: {name} is not all new to the run: {', and '.join(told)}; its figures are better than on new texts"
+        found[f"texts_in_{split}"] = count = sum(digest in seen for digest in given)
+        if count:
+            told.append(f"{count:,} of its {len(given):,} {'lines' if by_lines else 'texts'} are in the run's {data}")
+    note = f"warning: {name} is not all new to the run: {', and '.join(told)}; its figures are better than on new texts"
+    return found, note if told else ""
 
 
 def _own_source(run: Run) -> Source | str:

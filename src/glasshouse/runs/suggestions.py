@@ -7,6 +7,7 @@ works on.
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -40,13 +41,8 @@ def commands(run: Run, from_data: bool = True) -> tuple[str, ...]:
         can_sample = run.continues_text and run.folder.tokenizer_file.exists()
         return (*((f"glasshouse sample {run.name}",) if can_sample else ()), f"glasshouse certify {run.name}")
     words, position = _asked(run), "learned" if run.spec.model.position != "learned" else "rotary"
-    comparison = _comparison(run, words)
-    return (
-        *filter(None, [_use(run, from_data)]),
-        f"glasshouse evaluate {run.name}",
-        *((comparison,) if comparison else ()),
-        shlex.join(["glasshouse", "train", *_changed(words, "model.position", position)]),
-    )
+    another = shlex.join(["glasshouse", "train", *_changed(words, "model.position", position)])
+    return tuple(filter(None, (_use(run, from_data), f"glasshouse evaluate {run.name}", _comparison(run, words), another)))
 
 
 def _use(run: Run, from_data: bool) -> str:
@@ -66,15 +62,11 @@ def _held_out_text(run: Run) -> tuple[str, str] | None:
     data = run.spec.data
     if not (data.source or data.files):
         return None
-    try:
+    with suppress(GlasshouseError, OSError):
         source = prepared_data.find_source(data, run.task.columns)
-        if run.facts.get("data") != short_digest(source.fingerprint()):
-            return None
-        for split in ("test", "validation"):
-            if split in source.splits and (found := _choose(source.documents(split))):
-                return found
-    except (GlasshouseError, OSError):
-        pass
+        if run.facts.get("data") == short_digest(source.fingerprint()):
+            splits = [split for split in ("test", "validation") if split in source.splits]
+            return next(filter(None, (_choose(source.documents(split)) for split in splits)), None)
     return None
 
 
@@ -109,7 +101,6 @@ def _asked(run: Run) -> list[str]:
 
 
 def _changed(words: Sequence[str], field: str, value: str) -> list[str]:
-    """The words with another value of a field."""
     recipe, *overrides = words
     return [recipe, *(word for word in overrides if _field(word) != field), f"{field}={value}"]
 
@@ -122,19 +113,15 @@ def _comparison(run: Run, words: Sequence[str]) -> str:
         return ""
     try:
         usual = spec_files.unchecked(recipes.tables_of(recipe))
-        fields = [field for field in map(_field, overrides) if field.startswith(("model.", "training."))]
-        choices = [
-            (field, declared.find_value(usual, field), declared.find_value(run.spec, field))
-            for field in fields
-            if field not in NO_QUESTION
-        ]
+        for field in reversed([_field(word) for word in overrides]):
+            if field.startswith(("model.", "training.")) and field not in NO_QUESTION:
+                before, now = declared.find_value(usual, field), declared.find_value(run.spec, field)
+                if before != now and _is_name(before) and _is_name(now):
+                    arms = _changed(words, field, f"{before},{now}")
+                    return shlex.join(["glasshouse", "compare", *arms, "--seeds", str(SEEDS)])
     except GlasshouseError:
-        return ""
-    named = [(field, before, now) for field, before, now in choices if before != now and _is_name(before) and _is_name(now)]
-    if not named:
-        return ""
-    field, before, now = named[-1]
-    return shlex.join(["glasshouse", "compare", *_changed(words, field, f"{before},{now}"), "--seeds", str(SEEDS)])
+        pass
+    return ""
 
 
 def _field(word: str) -> str:

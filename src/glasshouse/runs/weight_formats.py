@@ -25,10 +25,6 @@ def convert(model: Model, name: str, run: str) -> Model:
     if name != INT8:
         return model.to(_DTYPES[name])
     if not int8_weights.can_have_int8_weights(model):
-        raise RunError(
-            f"is for decoders with the head next-token, where torch has kernels of 8 bits, and not for {run}; choose "
-            "float32",
-            "dtype",
-            "int8",
-        )
+        limits = "decoders with the head next-token, where torch has kernels of 8 bits"
+        raise RunError(f"is for {limits}, and not for {run}; choose float32", "dtype", "int8")
     return int8_weights.with_int8_weights(model)

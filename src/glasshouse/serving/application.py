@@ -93,9 +93,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions, page: Page | Non
     async def text(kind: type[TextAnswer], body: CompletionRequest | ChatRequest, request: Request) -> Response:
         model = find(body.model)
         if model.batcher is None:
-            raise GlasshouseError(
-                f"{body.model} does not continue a text; use /v1/classify, /v1/translate or /v1/embeddings"
-            )
+            raise GlasshouseError(f"{body.model} does not continue a text; use {model.path}")
         job = await body.job(model.run, options)
         return await kind(body, job, model.run.tokenizer, model.batcher, measurements).response(request)
 

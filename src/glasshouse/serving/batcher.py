@@ -185,10 +185,8 @@ class Batcher:
 
     def _new_engine(self) -> GenerationEngine:
         model, context, vocabulary = self.run.model, self.run.spec.data.context, self.run.tokenizer.vocabulary
-        cached = model.keeps_cache
-        return GenerationEngine(
-            model, context, vocabulary, cached, CHUNK, self._raw, self.prefixes, most_rows=self.most_rows
-        )
+        options = (model.keeps_cache, CHUNK, self._raw, self.prefixes)
+        return GenerationEngine(model, context, vocabulary, *options, most_rows=self.most_rows)
 
     def _work(self) -> None:
         if self._threads:
@@ -214,7 +212,6 @@ class Batcher:
                     self._fail_all(error)
 
     def _take(self) -> list[TextJob]:
-        """The jobs whose turn it is."""
         taken, rows = [], len(self._choices)
         while self._waiting and (rows == 0 or rows + self._waiting[0].rows <= self.most_rows):
             job = self._waiting.popleft()
@@ -228,7 +225,11 @@ class Batcher:
         try:
             job.check()
             if job.score_prompts:
-                job.deliver(PromptScores(self._score_prompts(job)))
+                scores: list[list[SampledToken | None]] = []
+                for prompt in job.prompts:
+                    job.check()
+                    scores += prompt_scores(self.run.model, [prompt], job.alternatives, self.run.tokenizer.vocabulary)
+                job.deliver(PromptScores(scores))
             if not job.max_tokens:
                 for choice in range(len(job.prompts) * job.choices):
                     job.deliver(Piece(choice, "", (), "length"))
@@ -248,13 +249,6 @@ class Batcher:
         except Exception as error:  # such as too little memory: the state of the engine is not known
             job.deliver(error)
             self._fail_all(error)
-
-    def _score_prompts(self, job: TextJob) -> list[list[SampledToken | None]]:
-        scores = []
-        for prompt in job.prompts:
-            job.check()
-            scores += prompt_scores(self.run.model, [prompt], job.alternatives, self.run.tokenizer.vocabulary)
-        return scores
 
     def _drop(self) -> None:
         """Remove the rows of jobs that were cancelled or took too long."""
@@ -289,10 +283,9 @@ class Batcher:
         self._choices.pop(row).job.deliver(last)
 
     def _fail(self, job: TextJob, error: Exception) -> None:
-        for row, choice in list(self._choices.items()):
-            if choice.job is job:
-                self._engine.remove(row)
-                del self._choices[row]
+        for row in [row for row, choice in self._choices.items() if choice.job is job]:
+            self._engine.remove(row)
+            del self._choices[row]
         job.deliver(error)
 
     def _fail_all(self, error: Exception) -> None:

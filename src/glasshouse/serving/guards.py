@@ -113,7 +113,6 @@ class PageGuard:
         await (self._refusal(scope) or self.app)(scope, receive, with_headers)
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
-        """The answer to a request that may not pass."""
         headers, query = Headers(scope=scope), QueryParams(scope.get("query_string", b""))
         host, origin = headers.get("host", ""), headers.get("origin")
         if _parts(f"//{host}")[0] not in HOSTS:
@@ -121,11 +120,7 @@ class PageGuard:
         if origin is not None and _parts(origin)[1] != host:
             return PlainTextResponse("A page of another site asks for this; open the pages themselves.\n", 403)
         if not secrets.compare_digest(query.get("token", "").encode("utf-8", "replace"), self.token.encode()):
-            return PlainTextResponse(
-                "The address needs the token of this server: open the whole address that the command printed, "
-                "with everything after the question mark.\n",
-                403,
-            )
+            return PlainTextResponse("The token is missing: open the whole address that the command printed.\n", 403)
         return None
 
 

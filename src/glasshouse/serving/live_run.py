@@ -1,7 +1,6 @@
 """The live view of a run: its curves, the time left and the cost so far, read from the run folder as it is now."""
 
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from glasshouse import formatting
@@ -29,8 +28,9 @@ _EXPLANATIONS = {
 
 
 def collect(key: str, entry: RunEntry, links: tuple[PageLink, ...], report: PageLink | None) -> LiveRun:
-    """The view of a run as it is now."""
-    rows, samples = _rows(entry.path), sample_log.read(entry.path)
+    rows, samples = [], sample_log.read(entry.path)
+    with suppress(OSError):
+        rows = metric_log.some_rows(plain_files.read_bytes(entry.path / "metrics.jsonl"), CURVE_POINTS)
     explanation = entry.error or _EXPLANATIONS.get(Status.read(entry.status), "")
     if entry.status == Status.TRAINING and stop_request.is_made(entry.path):
         explanation = "It was asked to stop, and saves a checkpoint after its next step."
@@ -61,16 +61,9 @@ def collect(key: str, entry: RunEntry, links: tuple[PageLink, ...], report: Page
     )
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        return metric_log.some_rows(plain_files.read_bytes(path / "metrics.jsonl"), CURVE_POINTS)
-    except OSError:
-        return []
-
-
 def time_left(entry: RunEntry, rows: list[dict[str, Any]]) -> float | None:
     """The seconds that the remaining steps will take, evaluations included; None if that is not known."""
-    timed = [(row["step"], float(row["seconds"])) for row in rows if isinstance(row.get("seconds"), int | float)]
+    timed = list(zip(*metric_log.column(rows, "seconds"), strict=True))
     if not entry.total_steps or len(timed) < 2 or entry.status != Status.TRAINING:
         return None
     last_step, last = timed[-1]
@@ -93,17 +86,17 @@ def _headline(entry: RunEntry, rows: list[dict[str, Any]]) -> tuple[tuple[str, s
     plan = None
     with suppress(RunError):
         plan = RunFolder(entry.path).facts().get("plan")
-    for name, title, text in (("tokens", "tokens so far", formatting.count), ("flops", "compute so far", formatting.flops)):
-        total = plan.get(name) if isinstance(plan, dict) else None
-        if isinstance(total, int | float) and entry.total_steps:
-            figures.append((title, text(total * min(entry.steps / entry.total_steps, 1.0))))
+    if plan and entry.total_steps:
+        share = min(entry.steps / entry.total_steps, 1.0)
+        figures.append(("tokens so far", formatting.count(plan["tokens"] * share)))
+        figures.append(("compute so far", formatting.flops(plan["flops"] * share)))
     return tuple(figures)
 
 
 def _curves(rows: list[dict[str, Any]], names: dict[str, str]) -> tuple[Curve, ...]:
     curves = []
     for title, name in names.items():
-        steps, values = metric_log.column([row for row in rows if isinstance(row.get(name), int | float)], name)
+        steps, values = metric_log.column(rows, name)
         curves += [Curve(title, steps, values)] if steps else []
     return tuple(curves)
 
@@ -114,12 +107,8 @@ def _evaluations(rows: list[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
         return ()
     names = [name for name in evaluated[-1] if name.startswith("validation.")]
     titles = ("step", *(name.removeprefix("validation.").replace("_", " ") for name in names), "time")
-    cells = [
-        (f"{row['step']:,}", *(_cell(row.get(name)) for name in names), formatting.duration(float(row.get("seconds") or 0)))
-        for row in reversed(evaluated)
-    ]
+    cells = []
+    for row in reversed(evaluated):
+        values = [formatting.MISSING if row.get(name) is None else formatting.number(row[name]) for name in names]
+        cells.append((f"{row['step']:,}", *values, formatting.duration(row.get("seconds") or 0)))
     return (titles, *cells)
-
-
-def _cell(value: object) -> str:
-    return formatting.number(float(value)) if isinstance(value, int | float) else formatting.MISSING

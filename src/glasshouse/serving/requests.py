@@ -18,7 +18,6 @@ from glasshouse.serving.api_errors import PromptTooLong
 from glasshouse.serving.batcher import TextJob
 from glasshouse.serving.served_model import ServerOptions
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.tokenizers import Tokenizer
 
 Token = Annotated[StrictInt, Field(ge=0, lt=2**31)]
 MOST_CHOICES, MOST_PROMPTS, MOST_TEXTS, MOST_STOPS, MOST_BIASES = 16, 64, 128, 4, 1024
@@ -83,17 +82,13 @@ class TextRequest(_ModelBody):
         context, vocabulary = run.spec.data.context, run.tokenizer.vocabulary
         for prompt in prompts:
             if len(prompt) > context:
-                raise PromptTooLong(
-                    f"the prompt has {len(prompt)} tokens, but the context of this model is {context}; shorten it", "prompt"
-                )
+                raise PromptTooLong(f"the prompt has {len(prompt)} tokens, and the context {context}; shorten it", "prompt")
             check_tokens("prompt", prompt, vocabulary)
         if most > options.most_tokens:
-            raise GlasshouseError(
-                f"is above the limit of this server; choose {options.most_tokens} or less", "max_tokens", most
-            )
+            raise GlasshouseError(f"is above the limit; choose {options.most_tokens} or less", "max_tokens", most)
         if len(prompts) * (self.n or 1) > MOST_TEXTS:
             raise GlasshouseError(
-                f"for {len(prompts)} prompts makes more than {MOST_TEXTS} texts; ask for fewer at a time", "n", self.n
+                f"for {len(prompts)} prompts makes too many texts; ask for {MOST_TEXTS} or less", "n", self.n
             )
         bias = {int(key): value for key, value in (self.logit_bias or {}).items()}
         check_tokens("logit_bias", list(bias), vocabulary)
@@ -131,18 +126,16 @@ class CompletionRequest(TextRequest):
     best_of: int | None = Field(None, description="Only the value of n is possible.")
     suffix: str | None = Field(None, max_length=0, description="Not supported.")
 
-    def _prompts(self) -> list[str | list[int]]:
+    @property
+    def prompts(self) -> list[str | list[int]]:
         one = isinstance(self.prompt, str) or isinstance(self.prompt[0], int)
         every: list[Any] = [self.prompt] if one else list(self.prompt)
         return every
 
-    def prompt_texts(self, tokenizer: Tokenizer) -> list[str]:
-        return [each if isinstance(each, str) else tokenizer.decode(each) for each in self._prompts()]
-
     async def job(self, run: Run, options: ServerOptions) -> TextJob:
         if self.best_of not in (None, self.n or 1):
             raise GlasshouseError(f"is not supported; leave it out, or choose n={self.n or 1}", "best_of", self.best_of)
-        prompts = [encode_prompt(run.tokenizer, each) if isinstance(each, str) else each for each in self._prompts()]
+        prompts = [encode_prompt(run.tokenizer, each) if isinstance(each, str) else each for each in self.prompts]
         job = await self._job(run, options, prompts, 16 if self.max_tokens is None else self.max_tokens)
         job.alternatives, job.score_prompts = self.logprobs or 0, bool(self.echo) and self.logprobs is not None
         return job

@@ -27,8 +27,9 @@ _one_at_a_time = threading.Lock()
 def is_started(command: str, folder: Path) -> bool:
     """Whether a command that was started here, for this run or for the study around it, has not ended yet."""
     around = (folder.absolute(), *folder.absolute().parents)
-    processes = [process for (name, target), process in _started.items() if name == command and target in around]
-    return any(process.returncode is None for process in processes)
+    return any(
+        name == command and target in around and process.returncode is None for (name, target), process in _started.items()
+    )
 
 
 def possible(run: RunEntry) -> tuple[str, ...]:

@@ -107,11 +107,11 @@ class TextAnswer(ABC):
             if with_usage:
                 yield _line({**head, "choices": [], "usage": self._usage()})
             yield "data: [DONE]\n\n"
-        except GlasshouseError as error:
-            yield _line(error_body(str(error)))
         except Exception as error:
-            logging.getLogger("uvicorn.error").exception("a step failed")
-            yield _line(error_body(f"the server failed: {error}"))
+            of_user = isinstance(error, GlasshouseError)
+            if not of_user:
+                logging.getLogger("uvicorn.error").exception("a step failed")
+            yield _line(error_body(str(error) if of_user else f"the server failed: {error}"))
         finally:
             self._end()
 
@@ -163,9 +163,9 @@ class CompletionAnswer(TextAnswer):
 
     async def response(self, request: Request) -> Response:
         if self.body.echo:
-            texts = self.body.prompt_texts(self.tokenizer)
             for choice in self.choices:
-                choice.text = texts[choice.index // self.job.choices]
+                prompt = self.body.prompts[choice.index // self.job.choices]
+                choice.text = prompt if isinstance(prompt, str) else self.tokenizer.decode(prompt)
         return await super().response(request)
 
     def first_chunks(self) -> list[Body]:
@@ -199,12 +199,11 @@ class CompletionAnswer(TextAnswer):
         for number in numbers:
             offsets.append(offset)
             offset += len(self.tokenizer.token_bytes(number).decode(errors="replace"))
+        top = [None if sampled is None else self._top(sampled) for sampled in tokens]
         return {
             "tokens": list(map(self._shown, numbers)),
             "token_logprobs": [None if sampled is None else sampled.log_probability for sampled in tokens],
-            "top_logprobs": [None if sampled is None else self._top(sampled) for sampled in tokens]
-            if self.body.logprobs
-            else None,
+            "top_logprobs": top if self.body.logprobs else None,
             "text_offset": offsets,
         }
 
