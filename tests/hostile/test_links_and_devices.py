@@ -15,7 +15,7 @@ import glasshouse
 from glasshouse.data import text_files
 from glasshouse.launching import batch_script
 from glasshouse.llms.answer_journal import AnswerJournal
-from glasshouse.records import checkpoint, item_values, lock, metric_log, plain_files, run_entries, stop_request
+from glasshouse.records import checkpoint, item_values, lock, metric_log, plain_files, run_entries
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.serving import run_commands
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
@@ -191,7 +191,7 @@ WRITERS = {
     "attempt a lock": (lock.FILE, _attempt),
     "write a journal": ("answers.jsonl", _journal),
     "log metrics": ("metrics.jsonl", lambda folder: metric_log.append(folder / "metrics.jsonl", {"step": 1})),
-    "ask to stop": (stop_request.FILE, stop_request.make),
+    "ask to stop": ("stop", lambda folder: RunFolder(folder).ask_to_stop()),
     "start a command": (run_commands.LOG, lambda folder: run_commands._start("report", folder, folder)),
 }
 

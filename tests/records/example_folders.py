@@ -40,5 +40,7 @@ def make_study(path: Path, finished: bool = True, report: bool = False) -> Path:
     compared = [{"name": "learned", "difference": None}, {"name": "rotary", "difference": difference}]
     (path / "comparison.json").write_text(json.dumps({"arms": compared}))
     if report:
-        (path / "report.html").write_text(REPORT)
+        runs = [f"{arm['folder']}/seed-0" for arm in arms]
+        links = "".join(f'<a data-run="{run}" href="{run}/">{run}</a>\n' for run in runs)
+        (path / "report.html").write_text(REPORT.replace("</p>\n", f"</p>\n{links}"))
     return path

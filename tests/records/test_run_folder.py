@@ -1,15 +1,23 @@
 """The run folder: names, locks, status, damaged files, and folders of newer versions."""
 
 import json
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
-from glasshouse.records import run_folder
+import glasshouse
+from glasshouse.records import checkpoint, run_folder
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import declared
-from glasshouse.specs.errors import GlasshouseError, RunError
+from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError
 from tests.records.example_spec import SPEC
 from tests.refusals import refused
+
+FIELDS = ("data.tokenizer=characters", "data.vocabulary=64", "data.context=16", "model.width=16", "model.layers=1")
+SPEED = ("model.heads=2", "training.batch=4", "training.threads=1", "training.precision=fp32", "evaluation.every=100000")
 
 
 def test_default_names_count_up_and_a_chosen_name_must_be_free():
@@ -72,3 +80,29 @@ def test_a_damaged_run_json_is_named():
     (run.path / "run.json").write_text(json.dumps({"format": "x"}))
     with refused(GlasshouseError):
         run_folder.find("demo")
+
+
+def test_a_run_that_is_asked_to_stop_saves_and_can_be_resumed(runs: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sat on the mat. " * 60)
+    run, ended = runs / "a", threading.Event()
+
+    def ask() -> None:
+        while not ended.is_set() and not (run / "metrics.jsonl").exists():
+            time.sleep(0.01)
+        RunFolder(run).ask_to_stop()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        with pytest.raises(Interrupted):
+            glasshouse.train(
+                "language-model", f"data.files={text}", *FIELDS, *SPEED, "training.steps=100000", name="a", device="cpu"
+            )
+    finally:
+        ended.set()
+        asking.join()
+    assert not RunFolder(run).stop_request.exists()
+    [step] = checkpoint.steps(run / "checkpoints")
+    assert 0 < step < 100000
+    assert glasshouse.open_run("a").folder.status() == "interrupted"

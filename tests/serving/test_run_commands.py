@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from glasshouse.records import lock, stop_request
+from glasshouse.records import lock
 from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.records.status import Status
 from glasshouse.serving import run_commands
@@ -23,7 +23,7 @@ def test_what_is_possible_follows_from_the_status(tmp_path: Path) -> None:
     assert run_commands.possible(reader.read(running.path)) == ("resume",)
     with running.locked():
         assert run_commands.possible(reader.read(running.path)) == ("stop",)
-        stop_request.make(running.path)
+        running.ask_to_stop()
         assert run_commands.possible(reader.read(running.path)) == ()
     (done.path / "run.json").write_text("{")
     assert run_commands.possible(reader.read(done.path)) == ()

@@ -86,12 +86,7 @@ def delete_runs(*names: str, confirm: Callable[[list[str]], bool] = lambda names
 
     `confirm` is asked once, after the checks; if it says no, nothing is deleted.
     """
-    runs = run_list.check_deletable(names)
-    found = [run.name for run in runs]
-    if not confirm(found):
-        return []
-    run_list.delete(runs)
-    return found
+    return run_list.delete(names, confirm)
 
 
 def pack(run: StrPath, output: StrPath | None = None) -> Path:

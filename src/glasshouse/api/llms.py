@@ -85,7 +85,7 @@ def open_chat(
     path = _path(output)
     if path is not None:
         atomic_files.check_output(path)
-    opened = open_language_model(model, config, device)
+    opened = find_model(model, _path(config)).open(device)
     if max_tokens is None:
         max_tokens = min(MAX_TOKENS, max(opened.context // 2, 1)) if opened.context else MAX_TOKENS
     return ChatSession(opened, Options(max_tokens, temperature, top_p, seed=seed), system, path)

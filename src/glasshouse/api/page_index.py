@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -191,8 +191,7 @@ def _link_study(folders: PageFolders, study: StudyEntry, claims_page: Path | Non
         if claims_page and study.claim:
             claim = link(f"the claim {study.claim}", claims_page, study.path)
             links.append(PageLink(claim.text, f"{claim.address}#{study.claim}"))
-        runs = [(f"{run.path.parent.name}, {run.name}", run.path / REPORT) for run in study.runs if run.has_report]
-        _relink(study.path / REPORT, links, [link(title, report, study.path) for title, report in runs])
+        _relink(study.path / REPORT, links)
     for run in (run for run in study.runs if run.has_report and not containment.passes_link(run.path, within)):
         back = [study_link(study.path, run.path)] if study.has_report else []
         _relink(run.path / REPORT, [index_link(index, run.path), *back])
@@ -247,16 +246,12 @@ def write_page(path: Path, page: str) -> None:
     atomic_files.write_text(path, page_links.with_links(page, links))
 
 
-def _relink(path: Path, links: list[PageLink], runs: Sequence[PageLink] = ()) -> None:
-    """Put the links at the top of a page, if they are not there yet.
-
-    A study's page lists its runs, and their addresses are brought up to date. One of an older release does not, and has the
-    links to `runs` at its top too.
-    """
+def _relink(path: Path, links: list[PageLink]) -> None:
+    """Put the links at the top of a page, if they are not there yet, and bring a study's links to its runs up to date."""
     with suppress(OSError, UnicodeError):  # a page that cannot be read or written keeps its links
         old = path.read_text(encoding="utf-8")
         page = page_links.with_run_addresses(old, lambda run: run_address(path.parent, run))
-        new = page_links.with_links(page, links if page_links.links_to_runs(page) else [*links, *runs])
+        new = page_links.with_links(page, links)
         if new != old:
             atomic_files.write_text(path, new)
 

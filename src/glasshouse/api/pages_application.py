@@ -113,10 +113,7 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
         links = [PageLink("all runs and studies", address("."))]
         if key in runs:
             links.append(PageLink("live view", address("run", key)))
-        if page_links.links_to_runs(page):
-            page = page_links.with_run_addresses(page, lambda run: page_of(entry.path / run))
-        elif key in studies:
-            links += [PageLink(f"{run.path.parent.name}, {run.name}", page_of(run.path)) for run in studies[key].runs]
+        page = page_links.with_run_addresses(page, lambda run: page_of(entry.path / run))
         return HTMLResponse(page_links.with_links(page, links))
 
     @app.post("/run/{action}")

@@ -29,10 +29,6 @@ def with_links(page: str, links: Sequence[PageLink]) -> str:
     return without.replace("<body>\n", f"<body>\n{line}", 1)
 
 
-def links_to_runs(page: str) -> bool:
-    return bool(_RUN.search(page))
-
-
 def with_run_addresses(page: str, address: Callable[[str], str]) -> str:
     """A study's page whose links to its runs lead to these addresses, each from the run's path in the study's folder."""
 

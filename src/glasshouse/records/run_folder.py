@@ -82,6 +82,11 @@ class RunFolder:
     def failure(self) -> Path:
         return self.path / "failure"
 
+    @property
+    def stop_request(self) -> Path:
+        """The file that asks whoever trains the run, also on another machine that shares the folder, to save and stop."""
+        return self.path / "stop"
+
     def spec(self) -> Spec:
         return spec_files.load(self.spec_file)
 
@@ -154,6 +159,10 @@ class RunFolder:
     def _family(self) -> list[str]:
         names = self.facts().get("family")
         return names if isinstance(names, list) else []
+
+    def ask_to_stop(self) -> None:
+        """Ask whoever trains the run to save and stop."""
+        plain_files.open_to_write(self.stop_request).close()
 
     def delete_if_new(self) -> None:
         """Delete the folder of a run that never took a step, such as a run that was refused."""

@@ -139,27 +139,23 @@ def _replace_name(run: RunFolder, old: str, new: str) -> None:
     except GlasshouseError:
         return
     for key, before, after in (("family", old, new), ("together", f"../{old}", f"../{new}")):
-        if before in facts.get(key, ()):
-            run.record(**{key: [after if name == before else name for name in facts[key]]})
+        names = facts.get(key)
+        if isinstance(names, list) and before in names:
+            run.record(**{key: [after if name == before else name for name in names]})
 
 
-def check_deletable(names: Sequence[str]) -> list[RunFolder]:
-    """The runs with these names, each once. Raises an error if one of them does not exist or is in use."""
+def delete(names: Sequence[str], confirm: Callable[[list[str]], bool]) -> list[str]:
+    """Delete runs if `confirm` agrees, and return their names. All of them are locked before the first is deleted."""
     runs = [own_run(name) for name in dict.fromkeys(names)]
-    for run in runs:
-        with lock.hold(run.path, IN_USE):
-            pass
-    return runs
-
-
-def delete(runs: Sequence[RunFolder]) -> None:
-    """Delete runs. All of them are locked before the first is deleted."""
-    _warn_of_dependents(runs)
     with ExitStack() as stack:
         for run in runs:
             stack.enter_context(lock.hold(run.path, IN_USE))
+        if not confirm([run.name for run in runs]):
+            return []
+        _warn_of_dependents(runs)
         for run in runs:
             atomic_files.delete_folder(run.path)
+    return [run.name for run in runs]
 
 
 def _warn_of_dependents(runs: Sequence[RunFolder]) -> None:

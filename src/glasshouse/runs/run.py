@@ -230,11 +230,10 @@ class Run:
         if data is not None:
             with self.held_out_examples(data) as shard:
                 return {str(data): self._evaluate_shard(shard, progress).metrics}
-        splits = self._splits()
-        held_out = [split for split, shard in splits.items() if split != "train" and shard.tokens_count > 1]
+        held_out = {split: shard for split, shard in self._splits().items() if split != "train"}
         if not held_out:
             raise DataError(f"{self.name} has no held-out data; name a file: glasshouse evaluate {self.name} --data FILE")
-        return {split: self._evaluate_shard(splits[split], progress).metrics for split in held_out}
+        return {split: self._evaluate_shard(shard, progress).metrics for split, shard in held_out.items()}
 
     def item_values(self, split: str, progress: Callable[[float], None] = lambda share: None) -> dict[str, np.ndarray]:
         """Metric -> one value per item of a split: a text, a pair, or a window of a long text.
@@ -245,9 +244,8 @@ class Run:
         if not self.task.item_metrics:
             raise DataError(f"the task {self.spec.task!r} has no metric that is a mean over items; use a run of another one")
         splits = self._splits()
-        filled = [name for name, shard in splits.items() if shard.tokens_count > 1]
-        if split not in filled:
-            raise DataError(f"{self.name} has no data in a split {split!r}; its splits with data: {', '.join(filled)}")
+        if split not in splits:
+            raise DataError(f"{self.name} has no data in a split {split!r}; its splits with data: {', '.join(splits)}")
         items = self._evaluate_shard(splits[split], progress).items
         return {name: items[name] for name in self.task.item_metrics}
 
@@ -259,16 +257,17 @@ class Run:
                 yield self._shard_of(Path(data), Path(temporary))
             return
         splits = self._splits()
-        filled = [splits[name] for name in ("test", "validation") if splits[name].tokens_count > 1]
-        if not filled:
+        held_out = splits.get("test", splits.get("validation"))
+        if held_out is None:
             raise DataError(f"{self.name} has no held-out data; name a file with --data FILE")
-        yield filled[0]
+        yield held_out
 
     def _splits(self) -> dict[str, shards.Shard]:
         self.task.check_model(self.model, self.spec.model.kind)
         if not self.spec.data.source and not self.spec.data.files:
             raise DataError(f"{self.name} has no data of its own; name a file: glasshouse evaluate {self.name} --data FILE")
-        return prepared_data.prepare(self.spec.data, self.tokenizer, columns=self.task.columns).splits
+        splits = prepared_data.prepare(self.spec.data, self.tokenizer, columns=self.task.columns).splits
+        return {name: shard for name, shard in splits.items() if shard.tokens_count > 1}
 
     @cached_property
     def task(self) -> Task:

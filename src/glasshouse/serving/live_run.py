@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.records import metric_log, plain_files, sample_log, stop_request
+from glasshouse.records import metric_log, plain_files, sample_log
 from glasshouse.records.run_entries import RunEntry
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -32,7 +32,7 @@ def collect(key: str, entry: RunEntry, links: tuple[PageLink, ...], report: Page
     with suppress(OSError):
         rows = metric_log.some_rows(plain_files.read_bytes(entry.path / "metrics.jsonl"), CURVE_POINTS)
     explanation = entry.error or _EXPLANATIONS.get(Status.read(entry.status), "")
-    if entry.status == Status.TRAINING and stop_request.is_made(entry.path):
+    if entry.status == Status.TRAINING and RunFolder(entry.path).stop_request.exists():
         explanation = "It was asked to stop, and saves a checkpoint after its next step."
     elif entry.status == Status.INTERRUPTED and run_commands.is_started("resume", entry.path):
         explanation = "glasshouse resume was started for it, and does not train it yet or has not ended yet."

@@ -9,8 +9,9 @@ import sys
 import threading
 from pathlib import Path
 
-from glasshouse.records import lock, plain_files, stop_request
+from glasshouse.records import lock, plain_files
 from glasshouse.records.run_entries import RunEntry
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
 
@@ -37,7 +38,7 @@ def possible(run: RunEntry) -> tuple[str, ...]:
     if run.error:
         return ()
     actions = []
-    if run.status == Status.TRAINING and not stop_request.is_made(run.path):
+    if run.status == Status.TRAINING and not RunFolder(run.path).stop_request.exists():
         actions.append("stop")
     if run.status in _RESUMABLE and not is_started("resume", run.path):
         actions.append("resume")
@@ -54,7 +55,7 @@ def act(action: str, run: RunEntry, study: Path | None = None) -> str:
         if action not in possible(run):
             raise RunError(f"{action} is not possible: {run.name} is {run.status}; reload the page")
         if action == "stop":
-            stop_request.make(run.path)
+            RunFolder(run.path).ask_to_stop()
             return f"{run.name} was asked to stop. It saves a checkpoint after its next step."
         if action == "resume" and study:
             if lock.is_held(study):

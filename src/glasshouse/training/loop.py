@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from glasshouse.records import machine, metric_log, progress_bar, sample_log, stop_request
+from glasshouse.records import machine, metric_log, progress_bar, sample_log
 from glasshouse.records.checkpoint import CheckpointSaver
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
@@ -74,7 +74,7 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
         for run in runs:
             stack.enter_context(run.locked())
             if process_group.rank() == 0:
-                stop_request.withdraw(run.path)
+                run.stop_request.unlink(missing_ok=True)
         ended = (Status.DONE, Status.FAILED) if len(runs) > 1 else ()
         unfinished = [run for run in runs if run.recorded_status() not in ended]
         if process_group.size() > 1:
@@ -249,16 +249,16 @@ class _Loop:
         self._add_elapsed_time()
         if signal and not last and self.active:
             for member in self.members if self.parallelism.rank == 0 else ():
-                stop_request.withdraw(member.run.path)
+                member.run.stop_request.unlink(missing_ok=True)
             reached = f"stopped and saved after step {self.step} of {self.job.steps}"
             raise Interrupted(signal, reached, f"glasshouse resume {self.members[0].run.name}")
 
     def _requested_stop(self) -> int | None:
-        """SIGTERM if some process asked one of these runs to stop by a file in its folder; see `stop_request`."""
+        """SIGTERM if some process asked one of these runs to stop by a file in its folder; see `RunFolder.ask_to_stop`."""
         if time.perf_counter() - self.looked_at < STOP_SECONDS:
             return None
         self.looked_at = time.perf_counter()
-        asked = any(stop_request.is_made(member.run.path) for member in self.active if member.writes)
+        asked = any(member.run.stop_request.exists() for member in self.active if member.writes)
         return signal_numbers.SIGTERM if asked else None
 
     def _checkpoint_is_due(self) -> bool:
