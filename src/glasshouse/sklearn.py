@@ -120,7 +120,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Sequence[str]) -> np.ndarray:
         """The most likely class of each text."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(1)]
 
     @property
     def run_(self) -> Run:

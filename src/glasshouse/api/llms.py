@@ -168,7 +168,9 @@ def open_recovery(
     opened = entry.open(device)
     if isinstance(opened, OpenAIModel):
         if decimals is not None or before_bias:
-            raise GlasshouseError(f"--decimals and --before-bias imitate an API, and {model} is behind one; leave them out")
+            raise GlasshouseError(
+                f"--decimals and --before-bias are for runs, and {model} is behind a server; leave them out"
+            )
         server = ServerAPI(opened, entry.vocabulary)
         if journal is None:
             journal = Path("recoveries") / f"{_digest(prompt, top, server.name, server.shows)}.jsonl"

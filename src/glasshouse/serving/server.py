@@ -1,6 +1,5 @@
 """An application on a port: in this process until a signal, or in a thread until the block that uses it ends."""
 
-import logging
 import queue
 import socket
 import threading
@@ -42,32 +41,24 @@ def serve_app(
 
     `remedy` ends the error if the port is taken.
     """
-    check_host(host)
     try:
-        server = _Server(_configuration(app, host, port, seconds), started_at)
-        logging.getLogger("uvicorn.error").addFilter(_is_no_system_error)
-        server.run()
-    except SystemExit as error:  # uvicorn exits if it cannot bind
+        listening = socket.create_server((host, port), family=check_host(host), backlog=2048)
+    except (OSError, OverflowError) as error:
         raise GlasshouseError(f"port {port} of {host} is not free or not allowed; {remedy}") from error
-    finally:
-        logging.getLogger("uvicorn.error").removeFilter(_is_no_system_error)
+    with listening:
+        _Server(_configuration(app, host, port, seconds), started_at).run([listening])
 
 
-def check_host(host: str) -> None:
-    """Refuse what is no address of a machine. An empty one would be all addresses of this machine."""
+def check_host(host: str) -> int:
+    """The family of an address. Refuses what is no address of a machine; an empty one would be all of this machine."""
     try:
         if not host.strip():
             raise ValueError("it is empty")
-        socket.getaddrinfo(host, None)
+        return socket.getaddrinfo(host, None)[0][0]
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         remedy = "write 127.0.0.1 for this machine only, or 0.0.0.0 for all its addresses"
         raise GlasshouseError(f"is no address ({reason}); {remedy}", "host", host[:100]) from None
-
-
-def _is_no_system_error(record: logging.LogRecord) -> bool:
-    """Without the line in which uvicorn tells that it cannot bind: the error that follows says so, with the remedy."""
-    return not isinstance(record.msg, OSError)
 
 
 @contextmanager
