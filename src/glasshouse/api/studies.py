@@ -78,6 +78,15 @@ class Study:
         study_runner.continue_study(self.folder, Local(device), reports.write_study)
         return self
 
+    def replicate(
+        self, seeds: str | int | Sequence[int] | None = None, name: str | None = None, device: str = "auto"
+    ) -> "Study":
+        """Ask the question of the study again, with seeds that it has not used. Returns the replication."""
+        options = StudyOptions(replicate=str(self.folder.path), seeds=seeds, name=name)
+        replication = study_runner.run_study(self.design.question.kind, (), options, Local(device), reports.write_study)
+        assert isinstance(replication, StudyFolder)
+        return Study(replication)
+
     def __fspath__(self) -> str:
         """The folder, so that a study stands wherever a name or a path of one may stand."""
         return str(self.folder.path)
