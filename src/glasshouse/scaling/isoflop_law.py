@@ -158,8 +158,9 @@ def fit(measured: MeasuredLosses, resample_count: int, seed: int = 0) -> IsoFLOP
     # Intercepts and slopes (1 + R) of regressions on log C, with these weights.
     root = np.sqrt(weights / weights.sum())
     solver = np.linalg.pinv(np.stack([np.ones_like(log_budgets), log_budgets], 1) * root[:, None]) * root
-    laws = (PowerLaw(*(solver @ values_RB.T), freedom) for values_RB in (minima_RB, log_tokens_RB))
-    return IsoFLOPFit(parabolas, *laws)
+    (size_starts, size_slopes), (token_starts, token_slopes) = (solver @ each.T for each in (minima_RB, log_tokens_RB))
+    sizes, tokens = PowerLaw(size_starts, size_slopes, freedom), PowerLaw(token_starts, token_slopes, freedom)
+    return IsoFLOPFit(parabolas, sizes, tokens)
 
 
 def few_sizes(measured: MeasuredLosses) -> list[float]:
