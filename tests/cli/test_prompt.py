@@ -9,7 +9,7 @@ from PIL import Image
 
 from glasshouse.data.sources.scenes import pictures
 from glasshouse.data.sources.scenes.meaning import all_scenes
-from glasshouse.inspection import image_retrieval
+from glasshouse.inspection import held_out_pictures
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 
 from .program import call, refused, worked
@@ -32,7 +32,7 @@ TINY = (
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few pictures, and few captions to compare with."""
     monkeypatch.setattr(pictures, "SIZES", {"train": 64, "validation": 16, "test": 16})
-    monkeypatch.setattr(image_retrieval, "all_scenes", lambda: all_scenes()[:300])
+    monkeypatch.setattr(held_out_pictures, "all_scenes", lambda: all_scenes()[:300])
 
 
 @pytest.fixture

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 import glasshouse
-from glasshouse.inspection.attribution import gradient_x_input, integrated_gradients
+from glasshouse.inspection.attribution import direct_attribution, gradient_x_input, integrated_gradients
 from glasshouse.inspection.capture import capture, edit
-from glasshouse.inspection.direct_attribution import direct_attribution
 from glasshouse.inspection.text_input import TextInput
 from glasshouse.specs.errors import GlasshouseError
 from tests import needs

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn import metrics
 
-from glasshouse.metrics.label_counts import LabelCounts
+from glasshouse.metrics.classification import LabelCounts
 from glasshouse.pages.label_tables import MOST_CLASSES, MOST_SCORES, confusion_table, score_table
 from glasshouse.results.report import Confusion, ScoreTable
 

@@ -11,7 +11,7 @@ import pytest
 import glasshouse
 from glasshouse.baselines import baseline_cache, linear_models
 from glasshouse.baselines.baseline import Baseline
-from glasshouse.inspection import confusion
+from glasshouse.inspection import held_out_texts
 from glasshouse.records import item_values
 from glasshouse.runs import baseline_comparison
 from glasshouse.runs.run import Run
@@ -133,7 +133,7 @@ def test_values_that_were_not_stored_are_measured_again(rows: Path) -> None:
 
 def test_a_report_keeps_its_confusion_matrix_when_the_data_have_moved(rows: Path) -> None:
     run = train(rows)
-    errors = confusion.collect(run)
+    errors = held_out_texts.confusion(run)
     assert errors is not None
     assert errors.confusion is not None
     rows.unlink()
@@ -143,7 +143,7 @@ def test_a_report_keeps_its_confusion_matrix_when_the_data_have_moved(rows: Path
     assert "Beside the obvious" in page
     assert errors.errors is None or all(row[0] in page for row in errors.errors.rows)
     run.folder.confusion_file.unlink()
-    again = confusion.collect(run)
+    again = held_out_texts.confusion(run)
     assert again is not None
     assert again.confusion is not None
     assert again.confusion.counts == errors.confusion.counts

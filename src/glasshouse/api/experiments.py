@@ -9,7 +9,7 @@ from glasshouse.api.reports import train_folder
 from glasshouse.generation import paraphrase
 from glasshouse.generation.paraphrase import AugmentedFile, Paraphrase
 from glasshouse.generation.sampling_options import Sampling
-from glasshouse.inspection import feature_classifiers, held_out_pictures, image_retrieval, labelled_texts, pruning
+from glasshouse.inspection import feature_classifiers, held_out_pictures, labelled_texts, pruning
 from glasshouse.inspection import few_shot as few_shot_classification
 from glasshouse.inspection.example_batches import held_out_batches
 from glasshouse.inspection.feature_classifiers import Features
@@ -136,7 +136,7 @@ def prompt(
     path = Path(output) if output else opened.folder.path / "prompting.html"
     atomic_files.check_output(path, (".html",))
     with progress_bar.bar("comparing"):
-        result = image_retrieval.rank_and_retrieve(opened, target, prompts, pictures)
+        result = held_out_pictures.rank_and_retrieve(opened, target, prompts, pictures)
     atomic_files.write_text(path, retrieval_page.render(result))
     return result, path
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from glasshouse.inspection import (
     activation_patching,
     attribution,
-    direct_attribution,
     exploration,
     importance,
     logit_lens,
@@ -17,8 +16,7 @@ from glasshouse.inspection import gradients as run_gradients
 from glasshouse.inspection import head_statistics as statistics
 from glasshouse.inspection.activation_patching import Patching
 from glasshouse.inspection.attention_maps import attention_map
-from glasshouse.inspection.attribution import Attribution
-from glasshouse.inspection.direct_attribution import DirectAttribution
+from glasshouse.inspection.attribution import Attribution, DirectAttribution
 from glasshouse.inspection.example_batches import held_out_batches
 from glasshouse.inspection.gradients import Gradients
 from glasshouse.inspection.head_statistics import HeadStatistics
@@ -129,7 +127,7 @@ def attribute(
     prediction = opened.prediction(position, target)
     title = f"{prediction.name!r} (probability {prediction.probability:.3f}, logit {prediction.logit:.3f})"
     if method == "direct":
-        parts = direct_attribution.direct_attribution(opened, prediction)
+        parts = attribution.direct_attribution(opened, prediction)
         if output:
             bars = {component.title: component.value for component in parts.components}
             inspection_figures.bars(

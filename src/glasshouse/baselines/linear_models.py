@@ -12,7 +12,7 @@ import numpy as np
 
 from glasshouse.baselines.field_baselines import Examples, Learn, Method, Predict, Values
 from glasshouse.data.tables.class_labels import LABEL_SEPARATOR
-from glasshouse.metrics import classification, label_counts, regression
+from glasshouse.metrics import classification, regression
 from glasshouse.metrics.metric import Metrics
 
 COMMONEST = "commonest-class"
@@ -141,7 +141,7 @@ def score_label_sets(truth: Sequence[str], predictions: Sequence[str]) -> tuple[
     """Micro and macro F1 and the share of exact sets, and whether each set is exact. Macro F1 is over labels that occur."""
     names = tuple(sorted({name for field in (*truth, *predictions) for name in _labels(field)}))
     true, predicted = membership(truth, names), membership(predictions, names)
-    counts, exact = label_counts.of_sets(true, predicted, names), (true == predicted).all(1).astype(float)
+    counts, exact = classification.of_sets(true, predicted, names), (true == predicted).all(1).astype(float)
     metrics = {"micro_f1": float(counts.total().f1[0]), "macro_f1": counts.macro_f1(), "exact": float(exact.mean())}
     return metrics, {"exact": exact}
 

@@ -1,22 +1,28 @@
-"""The held-out texts whose predictions a report shows, with the scores of numbers, of several classes and of tags.
+"""The held-out texts whose predictions a report shows, with the scores of classes, of numbers and of tags.
 
 They are of the test split, or of the validation split if that is empty.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import Document
 from glasshouse.data.shards import Shard
-from glasshouse.results.report import Regression, ScoreTable, Section, TaggedSentence, TaggedWord
+from glasshouse.formatting import probability
+from glasshouse.metrics.classification import confusion_matrix
+from glasshouse.records import atomic_files, item_values, kept_json
+from glasshouse.records.kept_schema import Count
+from glasshouse.records.status import Status
+from glasshouse.results.report import Confusion, Regression, ScoreTable, Section, TaggedSentence, TaggedWord
 from glasshouse.results.table import Table
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
+from glasshouse.tasks.classify import PREDICTION, PROBABILITY, TRUTH
 from glasshouse.tasks.multi_label import LabelSetScores
 from glasshouse.tasks.regress import NumberScores
 from glasshouse.tasks.tag import TaggedWords
@@ -27,6 +33,8 @@ MOST_CHARACTERS = 240
 MOST_ERRORS = 5
 MOST_SENTENCES = 8
 MOST_WORDS = 60
+# The format of the stored errors of a classifier.
+FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -158,3 +166,71 @@ SECTIONS: dict[str, tuple[str, Callable[[HeldOutTexts, Any], Section]]] = {
     "labels": ("scores of the classes", _classes),
     "tags": ("scores of the tags", _tags),
 }
+
+
+class ConfusionFile(TypedDict):
+    step: Count
+    confusion: Confusion
+    mistakes: list[list[str]]
+
+
+def confusion(run: Run) -> Section:
+    """The confusion matrix of a classifier, and its most confident errors; empty without held-out data.
+
+    They are stored in the run folder, so that a report can be made again after the data have moved.
+    """
+    done = run.folder.recorded_status() == Status.DONE
+    if done and (stored := _read_confusion(run)):
+        return stored
+    held_out = find(run)
+    if held_out is None:
+        return Section()
+    if isinstance(held_out, str):
+        # The matrix from the stored predictions, without the texts of the errors, which only the data have.
+        for split in ("test", "validation"):
+            if PREDICTION in (values := item_values.read(run.folder, split)):
+                return Section(notes=(f"no texts of errors: {held_out}",), confusion=_matrix(run, values, split))
+        return Section(notes=(f"no confusion matrix: {held_out}",))
+    values = item_values.read(run.folder, held_out.split) if done else {}
+    if PREDICTION not in values:
+        values = run.task.evaluate(run.model, held_out.shard, run.spec.evaluation).items
+    matrix = _matrix(run, values, held_out.split)
+    mistakes = _mistakes(replace(held_out, examples=np.arange(held_out.shard.documents)), values)
+    if done:
+        content = {"format": FORMAT, "step": run.final_step, "mistakes": mistakes}
+        atomic_files.write_json(run.folder.confusion_file, {**content, "confusion": asdict(matrix)})
+    return _section(matrix, mistakes)
+
+
+def _section(matrix: Confusion, mistakes: Sequence[Sequence[str]]) -> Section:
+    columns = ("text", "true class", "predicted class", "probability")
+    return Section(confusion=matrix, errors=Table("Most confident errors", columns, mistakes) if mistakes else None)
+
+
+def _matrix(run: Run, values: dict[str, np.ndarray], split: str) -> Confusion:
+    counts = confusion_matrix(values[TRUTH], values[PREDICTION], len(run.task.labels))
+    return Confusion(run.task.labels, counts.tolist(), f"{len(values[TRUTH]):,} {split} texts")
+
+
+def _mistakes(held_out: HeldOutTexts, values: dict[str, np.ndarray]) -> list[tuple[str, ...]]:
+    """The wrong predictions as text, most confident first."""
+    truth, predicted, sizes = values[TRUTH], values[PREDICTION], values[PROBABILITY]
+    wrong = np.flatnonzero(truth != predicted)
+    by_confidence = wrong[np.argsort(-sizes[wrong], kind="stable")]
+    labels = held_out.run.task.labels
+    return [
+        (held_out.text(index), labels[truth[index]], labels[predicted[index]], probability(float(sizes[index])))
+        for index in distinct(by_confidence, held_out.text, MOST_ERRORS)
+    ]
+
+
+def _read_confusion(run: Run) -> Section | None:
+    """The stored errors, if they belong to the weights that the run has now."""
+    try:
+        content = kept_json.read(run.folder.confusion_file, ConfusionFile)
+    except (OSError, ValueError):
+        return None
+    kept = content["confusion"]
+    if content["step"] != run.final_step or {len(kept.counts), *map(len, kept.counts)} != {len(kept.labels)}:
+        return None
+    return _section(kept, content["mistakes"])

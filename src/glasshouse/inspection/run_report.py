@@ -10,7 +10,7 @@ from typing import Any
 from glasshouse.baselines.baseline_results import BaselineResults
 from glasshouse.formatting import count, duration, flops, number, size
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import confusion, held_out_texts, translation_samples, word_attribution
+from glasshouse.inspection import held_out_texts, translation_samples, word_attribution
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.inspection.text_input import TextInput, token_texts
 from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, LOSS, MAJORITY, PERPLEXITY, Metric, perplexity
@@ -47,7 +47,7 @@ LARGE_PERPLEXITY = 100
 BITS_OF_A_BYTE = 8.0
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
 SECTIONS: dict[str, Callable[[Run], Section]] = {
-    "confusion": confusion.collect,
+    "confusion": held_out_texts.confusion,
     "words": word_attribution.collect,
     "translations": lambda run: translation_samples.collect(run, MAP_TOKENS),
     **{name: partial(held_out_texts.collect, section=name) for name in held_out_texts.SECTIONS},

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from glasshouse import formatting
 from glasshouse.generation import text_stream
-from glasshouse.inspection import image_retrieval
+from glasshouse.inspection import held_out_pictures
 from glasshouse.inspection.example_batches import refuse_pictures
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.heads.pooling import pool
@@ -133,11 +133,11 @@ class TextInput:
     def _pictures(self) -> tuple[Tensor, list[str]]:
         """(features of the held-out pictures that the text is compared with, their names)."""
         assert isinstance(self.model, DualEncoder)
-        held = image_retrieval.held_out(self.run)
+        pictures, captions = held_out_pictures.held_out(self.run)
         # A tensor that is made in inference mode cannot take part in a later backward pass.
         with torch.inference_mode(False), torch.no_grad():
-            features = self.model.encode_pictures(normalise_pictures(held.pictures[:PICTURES]).to(self.run.device))
-        return features, [f"picture {index}: {caption}" for index, caption in enumerate(held.captions[:PICTURES])]
+            features = self.model.encode_pictures(normalise_pictures(pictures[:PICTURES]).to(self.run.device))
+        return features, [f"picture {index}: {caption}" for index, caption in enumerate(captions[:PICTURES])]
 
     @torch.no_grad()
     def token_evidence(self, prediction: Prediction) -> Tensor:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from glasshouse.metrics.label_counts import LabelCounts
+from glasshouse.metrics.classification import LabelCounts
 
 OUTSIDE = "O"
 _TAG = re.compile(r"([BIESLU])-(.+)")

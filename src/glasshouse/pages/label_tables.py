@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glasshouse.formatting import MISSING
-from glasshouse.metrics.label_counts import LabelCounts
+from glasshouse.metrics.classification import LabelCounts
 from glasshouse.pages import token_shading
 from glasshouse.results.report import Confusion, ScoreTable
 from glasshouse.results.table import Table

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from glasshouse.metrics.label_counts import LabelCounts
+from glasshouse.metrics.classification import LabelCounts
 from glasshouse.results.shown import Shown
 from glasshouse.results.table import Table
 

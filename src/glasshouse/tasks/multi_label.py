@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.data.shards import Shard
-from glasshouse.metrics import label_counts
-from glasshouse.metrics.label_counts import LabelCounts
+from glasshouse.metrics import classification
+from glasshouse.metrics.classification import LabelCounts
 from glasshouse.metrics.metric import EXACT, EXAMPLES, F1, MACRO_F1, MEAN_LOSS, MICRO_F1, Metrics
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
@@ -38,7 +38,7 @@ class LabelSetScores:
 
     @cached_property
     def counts(self) -> LabelCounts:
-        return label_counts.of_sets(self.truth, self.predicted, self.labels)
+        return classification.of_sets(self.truth, self.predicted, self.labels)
 
 
 class MultiLabel(ClassifierTask):

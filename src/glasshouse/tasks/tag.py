@@ -17,8 +17,8 @@ from torch import Tensor
 from glasshouse.data.batches import Seed
 from glasshouse.data.document_columns import WordEncoder
 from glasshouse.data.shards import Shard
-from glasshouse.metrics import entities, label_counts, metric
-from glasshouse.metrics.label_counts import LabelCounts
+from glasshouse.metrics import classification, entities, metric
+from glasshouse.metrics.classification import LabelCounts
 from glasshouse.metrics.metric import Metrics
 from glasshouse.models.base import Model
 from glasshouse.models.heads.answers import TaggerHead
@@ -56,7 +56,7 @@ class TaggedWords:
     def counts(self) -> LabelCounts:
         """The counts of each kind of entity, or of each tag if the tags mark no entities."""
         if not self.mark_entities:
-            return label_counts.of_classes(self.truth, self.prediction, self.labels)
+            return classification.of_classes(self.truth, self.prediction, self.labels)
         return entities.count(self.by_text(self.truth), self.by_text(self.prediction))
 
     def of_entities(self, score: str) -> float | None:

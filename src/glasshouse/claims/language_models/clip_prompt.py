@@ -12,7 +12,7 @@ from glasshouse.claims.rules import higher, lower
 from glasshouse.data.sources.scenes.captions import english, shortest_wording
 from glasshouse.data.sources.scenes.meaning import Group, Meaning, all_groups
 from glasshouse.data.sources.scenes.pictures import draw_scene
-from glasshouse.inspection import image_retrieval
+from glasshouse.inspection import held_out_pictures
 from glasshouse.runs.run import Run
 
 # A prompt works if it retrieves its picture in more than half of the cases.
@@ -155,10 +155,10 @@ def retrieve_by_prompts(run: Run) -> dict[str, float]:
     groups = [group for group in all_groups() for _ in range(PICTURES)]
     generator = Random(f"clip-prompt {run.spec.training.seed}")
     pictures = np.stack([draw_scene(Meaning((group,)), generator) for group in groups])
-    vectors = image_retrieval.embed_pictures(run, pictures)
+    vectors = held_out_pictures.embed_pictures(run, pictures)
 
     def first_groups(prompts: Sequence[Prompt]) -> list[Group]:
-        similarities = image_retrieval.embed_texts(run, [text for text, _ in prompts]) @ vectors.T
+        similarities = held_out_pictures.embed_texts(run, [text for text, _ in prompts]) @ vectors.T
         return [groups[index] for index in similarities.argmax(-1).tolist()]
 
     shares = {}
