@@ -20,7 +20,7 @@ def test_small_files_may_expand_freely():
 def test_a_message_names_no_remedy_that_is_out_of_range():
     limits = ReadLimits(columns=LARGEST["columns"])
     with pytest.raises(LimitExceeded) as caught:
-        limits.check_columns(LARGEST["columns"] + 1, Path("a.csv"))
+        limits.check("columns", LARGEST["columns"] + 1, Path("a.csv"))
     assert "data.limits" not in str(caught.value)
 
 

@@ -26,6 +26,16 @@ class LineTooLong(LimitExceeded):
     """A line that is too long to be kept in memory."""
 
 
+# Name -> how the error goes on after the name of the file, and what to do instead of raising the limit.
+BEYOND = {
+    "expansion": ("expands to more than {limit:,} times its size", "choose another file, or decompress it yourself"),
+    "line": ("has more than {limit:,} million characters", "divide it into several lines"),
+    "table": ("needs more than {limit:,} megabytes of memory", "use a part of it"),
+    "nesting": ("has values that are nested deeper than {limit:,} levels", "flatten them"),
+    "columns": ("has {found:,} columns and may have {limit:,}", "leave out those that you do not need"),
+    "classes": ("has more than {limit:,} different labels", "check the column of the labels"),
+}
+
 Kept = TypeVar("Kept", bound=Sequence[Any])
 
 
@@ -52,54 +62,37 @@ class ReadLimits:
             limits = replace(limits, **{name: int(value)})
         return limits
 
+    def check(self, name: str, amount: int, place: object) -> None:
+        """Refuse more than the limit of this name: bytes, characters, columns or classes. `place` is where they are."""
+        if amount > getattr(self, name) * (MEGABYTE if name in ("line", "table") else 1):
+            raise self.beyond(name, place, amount)
+
     def check_expansion(self, path: Path, stored: int, expanded: int) -> None:
         """Refuse a compressed file that is far larger than its stored bytes. `stored` bytes were read so far."""
         if expanded > FREE_EXPANSION + self.expansion * stored:
-            problem = f"{path} expands to more than {self.expansion} times its size, from {stored:,} bytes to {expanded:,}"
-            raise self._beyond("expansion", problem, "choose another file, or decompress it yourself")
-
-    def check_line(self, characters: int, place: str) -> None:
-        if characters > self.line * MEGABYTE:
-            problem = f"{place} has more than {self.line} million characters"
-            raise self._beyond("line", problem, "divide it into several lines", LineTooLong)
-
-    def check_columns(self, count: int, path: Path) -> None:
-        if count > self.columns:
-            problem = f"{path} has {count:,} columns, and a table may have {self.columns:,}"
-            raise self._beyond("columns", problem, "leave out those that you do not need")
-
-    def check_classes(self, count: int, place: str) -> None:
-        if count > self.classes:
-            problem = f"{place}: there are more than {self.classes:,} different labels"
-            raise self._beyond("classes", problem, "check the column of the labels")
-
-    def check_table(self, size: int, path: Path) -> None:
-        """Refuse a table whose rows, which are kept in memory, need too much of it. `size` is in bytes."""
-        if size > self.table * MEGABYTE:
-            raise self._beyond("table", f"{path} needs more than {self.table:,} megabytes of memory", "use a part of it")
+            raise self.beyond("expansion", path, expanded)
 
     def check_nesting(self, value: Any, text: str, place: str) -> None:
         """Refuse a JSON value that is nested too deeply. `text` is what it was read from."""
         if kept_json.is_deeper(value, text, self.nesting):
-            raise self.too_deep(place)
-
-    def too_deep(self, place: str) -> LimitExceeded:
-        problem = f"{place} has values that are nested deeper than {self.nesting} levels"
-        return self._beyond("nesting", problem, "flatten them")
+            raise self.beyond("nesting", place)
 
     def kept(self, rows: Iterable[Kept], path: Path) -> Iterator[Kept]:
         """Rows that will be kept in memory, up to the limit of a table."""
         size = 0
         for row in rows:
             size += sum(map(len, row)) + BYTES_PER_CELL * (len(row) + 1)
-            self.check_table(size, path)
+            self.check("table", size, path)
             yield row
 
-    def _beyond(self, name: str, problem: str, remedy: str, kind: type[LimitExceeded] = LimitExceeded) -> LimitExceeded:
+    def beyond(self, name: str, place: object, found: int = 0) -> LimitExceeded:
         """The error for what is beyond the limit of this name. It says how to raise the limit, if it can be raised."""
-        raised = min(10 * getattr(self, name), LARGEST[name])
-        raising = Remedy("data.limits", f"{name}={raised}", "raise the limit:")
-        return kind(problem, remedies=[remedy] if raised == getattr(self, name) else [remedy, raising])
+        limit = getattr(self, name)
+        problem, remedy = BEYOND[name]
+        raised = min(10 * limit, LARGEST[name])
+        raising = [Remedy("data.limits", f"{name}={raised}", "raise the limit:")] if raised > limit else []
+        kind = LineTooLong if name == "line" else LimitExceeded
+        return kind(f"{place} {problem.format(limit=limit, found=found)}", remedies=[remedy, *raising])
 
 
 DEFAULT = ReadLimits()

@@ -154,14 +154,14 @@ def read_lines(path: Path, encoding: str = "", limits: ReadLimits = read_limits.
     yield from split_lines(read_chunks(path, encoding, limits), limits, str(path))
 
 
-def read_whole(path: Path, encoding: str, limits: ReadLimits, check: Callable[[int], None]) -> str:
-    """The text of a file. `check` gets the characters that were read so far, and refuses too many."""
+def read_whole(path: Path, encoding: str, limits: ReadLimits, limit: str, amount: int = 1) -> str:
+    """The text of a file. Each of its characters counts as so much of the limit of this name."""
     chunks: list[str] = []
     length = 0
     for chunk in read_chunks(path, encoding, limits):
         chunks.append(chunk)
         length += len(chunk)
-        check(length)
+        limits.check(limit, length * amount, path)
     return "".join(chunks)
 
 
@@ -188,12 +188,12 @@ def split_lines(chunks: Iterable[str], limits: ReadLimits = read_limits.DEFAULT,
         begun.append(first)
         length += len(first)
         if others:
-            limits.check_line(length, f"{name}, line {count + 1},")
+            limits.check("line", length, f"{name}, line {count + 1},")
             yield "".join(begun)
             yield from others[:-1]
             count += len(others)
             begun, length = others[-1:], len(others[-1])
-        limits.check_line(length, f"{name}, line {count + 1},")
+        limits.check("line", length, f"{name}, line {count + 1},")
     if length:
         yield "".join(begun)
 

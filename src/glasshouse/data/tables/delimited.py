@@ -40,7 +40,7 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     first_rows = sample_of(row for _, row in parse())
     if not first_rows:
         raise DataError(f"{path} has no rows; choose a file that contains text")
-    form.limits.check_columns(max(map(len, first_rows)), path)
+    form.limits.check("columns", max(map(len, first_rows)), path)
     asked_for = not set(first_rows[0]).isdisjoint(form.names)
     header = asked_for or _has_header(first_rows, likely=not tabs) if form.header == "auto" else form.header == "yes"
     remarks = []

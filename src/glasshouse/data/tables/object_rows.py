@@ -59,9 +59,7 @@ def read_json_lines(path: Path, form: TableFormat) -> DataTable:
 def read_json(path: Path, form: TableFormat) -> DataTable:
     """A JSON array of objects, or an object with one such array in a field. A file of JSON lines is read as that."""
     try:
-        text = text_files.read_whole(
-            path, form.encoding, form.limits, lambda length: form.limits.check_table(length * BYTES_PER_JSON_CHARACTER, path)
-        )
+        text = text_files.read_whole(path, form.encoding, form.limits, "table", BYTES_PER_JSON_CHARACTER)
         content = _parse(text, str(path), form.limits)
     except ValueError as error:
         if "Extra data" in str(error):
@@ -80,7 +78,7 @@ def _parse(text: str, place: str, limits: ReadLimits) -> Any:
     try:
         value = json.loads(text)
     except RecursionError:
-        raise limits.too_deep(place) from None
+        raise limits.beyond("nesting", place) from None
     limits.check_nesting(value, text, place)
     return value
 
@@ -103,7 +101,7 @@ def _json_table(
     for _, row in islice(objects(), SAMPLE_ROWS):
         flat = flattened(row)
         fields |= dict.fromkeys(flat)
-        form.limits.check_columns(len(fields), path)
+        form.limits.check("columns", len(fields), path)
         filled.update(name for name, value in flat.items() if value not in (None, []))
     # Where an object or a list of objects may be missing, its own name stands for nothing.
     outer = {name.rpartition(".")[0] for name in fields}
@@ -134,7 +132,7 @@ def read_arrow(path: Path, form: TableFormat) -> DataTable:
     with _readable(path):
         schema = _open(path)[0]
     names = tuple(name for field in schema for name in _field_names(field))
-    form.limits.check_columns(len(names), path)
+    form.limits.check("columns", len(names), path)
     classes = _class_names(schema)
 
     def rows() -> Iterator[Row]:

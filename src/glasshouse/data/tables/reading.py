@@ -65,8 +65,7 @@ def read_class_folder(folder: Path, classes: dict[str, list[Path]], form: TableF
 
 def read_cell(path: Path, form: TableFormat) -> str:
     """The text of a file that is one cell of a table. It may be as long as a line."""
-    check = partial(form.limits.check_line, place=str(path))
-    return text_files.read_whole(path, form.encoding, form.limits, check).strip()
+    return text_files.read_whole(path, form.encoding, form.limits, "line").strip()
 
 
 def _read_conll(path: Path, form: TableFormat, tag_column: str) -> DataTable:

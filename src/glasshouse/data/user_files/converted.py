@@ -115,7 +115,7 @@ def _html(path: Path, data: DataSpec) -> str:
     limits, length = ReadLimits.of(data.limits), 0
     for chunk in text_files.read_chunks(path, data.encoding, limits):
         length += len(chunk)
-        limits.check_line(length, str(path))
+        limits.check("line", length, path)
         parser.feed(chunk)
     parser.close()
     lines = (" ".join(line.split()) for line in "".join(parser.pieces).split("\n"))

@@ -137,7 +137,7 @@ class UserRows(Source):
             for role, separator in (("label", None), ("labels", class_labels.LABEL_SEPARATOR), ("tags", " ")):
                 if role in fields:
                     self._classes.update(fields[role].split(separator) if separator else [fields[role]])
-                    self.form.limits.check_classes(len(self._classes), str(table.path))
+                    self.form.limits.check("classes", len(self._classes), table.path)
             rows.append(row)
         return rows
 
