@@ -43,9 +43,6 @@ CHANGES = {
                     "    def __init__(self, width: int) -> None:\n"
                     "        super().__init__()\n"
                     "        self.gain = nn.Parameter(Tensor([width**0.5]))\n\n"
-                    "    @classmethod\n"
-                    '    def build(cls, sizes: Sizes, settings: NoSettings) -> "ScaleNorm":\n'
-                    "        return cls(sizes.width)\n\n"
                     "    def forward(self, x: Tensor) -> Tensor:\n"
                     "        return self.gain * x / x.norm(dim=-1, keepdim=True).clamp(min=EPSILON)\n\n\n"
                     "class NoNorm(",
@@ -114,7 +111,7 @@ CHANGES = {
                     "from glasshouse.models.part_factory",
                     "from glasshouse.interop.architectures.qwen2 import QWEN2\nfrom glasshouse.models.part_factory",
                 ),
-                ("    LLAMA,\n    BERT", "    LLAMA,\n    QWEN2,\n    BERT"),
+                ("    llama.LLAMA,\n    bert", "    llama.LLAMA,\n    QWEN2,\n    bert"),
             ),
         },
         """
