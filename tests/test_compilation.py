@@ -7,13 +7,13 @@ from pathlib import Path
 from glasshouse import cpu_kernels, tokenizers
 from glasshouse.compilation import package_digest
 from glasshouse.cpu_kernels import activation_kernels, cross_entropy_kernels
-from glasshouse.tokenizers.byte_pair_encoder import encode_text
+from glasshouse.tokenizers.byte_pair_encoder import encode_span
 from glasshouse.tokenizers.piece_counts import count_text
 
 
 def test_a_compiled_kernel_is_stale_when_any_file_changes():
     for module, kernels in (
-        (tokenizers, [encode_text, count_text]),
+        (tokenizers, [encode_span, count_text]),
         (cpu_kernels, [activation_kernels.swiglu.compiled, cross_entropy_kernels.losses.compiled]),
     ):
         assert module.__file__

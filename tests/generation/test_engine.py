@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from glasshouse.generation.engine import GenerationEngine, Row
+from glasshouse.generation.engine import GenerationEngine
 from glasshouse.generation.incremental_decoder import IncrementalDecoder, PrefixCache
+from glasshouse.generation.recorded_steps import Row
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.specs import catalogue

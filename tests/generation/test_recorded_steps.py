@@ -6,7 +6,8 @@ from itertools import product
 import pytest
 import torch
 
-from glasshouse.generation.engine import GenerationEngine, Row
+from glasshouse.generation.engine import GenerationEngine
+from glasshouse.generation.recorded_steps import Row
 from glasshouse.generation.sampling_options import Sampling
 from tests.generation.small_models import CONTEXT, build_decoder, continue_greedily
 from tests.needs import needs_cuda

@@ -7,7 +7,7 @@ from pathlib import Path
 import glasshouse
 from glasshouse.api.reports import train_folder
 from glasshouse.generation import paraphrase
-from glasshouse.generation.paraphrase import AugmentedFile, Paraphrase
+from glasshouse.generation.paraphrase import AugmentedFile
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.inspection import feature_classifiers, held_out_pictures, labelled_texts, pruning
 from glasshouse.inspection import few_shot as few_shot_classification
@@ -95,13 +95,11 @@ def augment(
     sampling = Sampling(temperature=temperature, seed=seed)
     paraphrase.check_augmented(Path(file), Path(output))
     opened = run_of(run, device)
+    labels, texts = paraphrase.read_rows(Path(file), field, label)
     with progress_bar.bar("paraphrasing") as bar:
-
-        def paraphrase_texts(texts: Sequence[str]) -> list[list[Paraphrase]]:
-            options = (opened.spec.data.context, copies, share, sampling)
-            return paraphrase.paraphrase(opened.model, opened.tokenizer, texts, *options, progress=bar)
-
-        return paraphrase.write_augmented(Path(file), Path(output), paraphrase_texts, field, label)
+        options = (opened.spec.data.context, copies, share, sampling)
+        paraphrases = paraphrase.paraphrase(opened.model, opened.tokenizer, texts, *options, progress=bar)
+    return paraphrase.write_augmented(Path(output), labels, texts, paraphrases)
 
 
 def describe(

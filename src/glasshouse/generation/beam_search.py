@@ -5,7 +5,7 @@ With one beam it is greedy decoding. Axes: B prompts, K beams, V vocabulary.
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -39,45 +39,6 @@ class BeamOptions:
                 raise GlasshouseError(f"is out of range; choose {minimum} or more", name, value)
 
 
-@dataclass
-class _PromptSearch:
-    """The search for one prompt: its beams are rows from `first_row` on. At most as many hypotheses as beams are kept."""
-
-    options: BeamOptions
-    end_tokens: Collection[int]
-    first_row: int
-    prompt_length: int
-    finished: list[Hypothesis] = field(default_factory=list)
-    done: bool = False
-
-    def finish(self, tokens: list[int], log_probability: float, ended: bool) -> None:
-        """Keep the hypothesis of a row, if it is among the best. The length in its score includes the end token."""
-        tokens = tokens[self.prompt_length :]
-        score = log_probability / (len(tokens) + ended) ** self.options.length_penalty
-        self.finished.append(Hypothesis(tuple(tokens), log_probability, score, ended))
-        self.finished.sort(key=lambda hypothesis: -hypothesis.score)
-        del self.finished[self.options.count :]
-
-    def split(self, decoder: IncrementalDecoder, candidates: list[tuple[float, int, int]]) -> list[tuple[int, int, float]]:
-        """Finish the candidates (total, beam, token) that end. Return row, token and total of the best that continue."""
-        beams = self.options.count
-        continued: list[tuple[int, int, float]] = []
-        for rank, (total, beam, token) in enumerate(candidates):
-            row = self.first_row + beam
-            if token in self.end_tokens:
-                # A candidate that ranks below the beams is dropped, as it would be if it continued.
-                if rank < beams and not self.done and total > -math.inf:
-                    self.finish(decoder.tokens[row], total, ended=True)
-            elif len(continued) < beams:
-                continued.append((row, token, total))
-        return continued + [(self.first_row, 0, -math.inf)] * (beams - len(continued))
-
-    def update_done(self, best_running: float, length: int) -> None:
-        """The search is done if it has enough hypotheses and the best running beam scores no better than the worst."""
-        enough = len(self.finished) == self.options.count
-        self.done = self.done or (enough and best_running / length**self.options.length_penalty <= self.finished[-1].score)
-
-
 @torch.inference_mode()
 def search(
     model: Any,
@@ -94,35 +55,50 @@ def search(
     """
     decoder = IncrementalDecoder(model, prompts, context, cached)
     beams, batch = options.count, len(prompts)
-    ends = set(end_tokens)
-    searches = [_PromptSearch(options, ends, row * beams, len(prompt)) for row, prompt in enumerate(prompts)]
-    # (B, V): all beams of a prompt start from the same row.
-    log_probabilities = within_vocabulary(decoder.logits(), vocabulary).log_softmax(-1)
+    hypotheses: list[list[Hypothesis]] = [[] for _ in prompts]  # at most as many as beams for each prompt
+    done = [False] * batch
+
+    def finish(prompt: int, row: int, log_probability: float, ended: bool) -> None:
+        """Keep the hypothesis of a row, if it is among the best. The length in its score includes the end token."""
+        tokens, found = decoder.tokens[row][len(prompts[prompt]) :], hypotheses[prompt]
+        score = log_probability / (len(tokens) + ended) ** options.length_penalty
+        found.append(Hypothesis(tuple(tokens), log_probability, score, ended))
+        found.sort(key=lambda hypothesis: -hypothesis.score)
+        del found[beams:]
+
+    # All beams of a prompt start from the same row: the first has its probability, the others none.
+    log_probabilities = within_vocabulary(decoder.logits(), vocabulary).log_softmax(-1).repeat_interleave(beams, 0)
     decoder.rearrange([row for row in range(batch) for _ in range(beams)])
-    totals_BK = torch.full((batch, beams), -math.inf, device=log_probabilities.device)
-    totals_BK[:, 0] = 0.0
-    log_probabilities = log_probabilities.repeat_interleave(beams, 0)
+    totals = ([0.0] + [-math.inf] * (beams - 1)) * batch
     for step in range(1, options.max_tokens + 1):
-        candidates = totals_BK[..., None] + log_probabilities.unflatten(0, (batch, beams))
+        candidates = torch.tensor(totals, device=log_probabilities.device)[:, None] + log_probabilities
         size = candidates.shape[-1]
         # Each beam has one candidate per end token. With this many candidates at least `beams` of them continue.
-        values, indices = candidates.flatten(1).topk(min(beams * (1 + len(end_tokens)), beams * size), dim=-1)
-        continued: list[tuple[int, int, float]] = []
-        for each, best, places in zip(searches, values.tolist(), indices.tolist(), strict=True):
-            continued += each.split(
-                decoder, [(total, *divmod(place, size)) for total, place in zip(best, places, strict=True)]
-            )
-        decoder.rearrange([row for row, _, _ in continued], same_sources=True)
-        for row, (_, token, _) in enumerate(continued):
+        count = min(beams * (1 + len(end_tokens)), beams * size)
+        values, indices = candidates.view(batch, beams * size).topk(count, dim=-1)
+        continued: list[tuple[float, int, int]] = []  # total, row, token
+        for prompt, (best, places) in enumerate(zip(values.tolist(), indices.tolist(), strict=True)):
+            kept: list[tuple[float, int, int]] = []
+            for rank, (total, place) in enumerate(zip(best, places, strict=True)):
+                row, token = prompt * beams + place // size, place % size
+                if token not in end_tokens:
+                    kept.append((total, row, token))
+                # A candidate that ranks below the beams is dropped, as it would be if it continued.
+                elif rank < beams and not done[prompt] and total > -math.inf:
+                    finish(prompt, row, total, ended=True)
+            kept += [(-math.inf, prompt * beams, 0)] * beams
+            continued += kept[:beams]
+            # A prompt is done if it has enough hypotheses and the best running beam scores no better than the worst.
+            worst = hypotheses[prompt][-1].score if len(hypotheses[prompt]) == beams else -math.inf
+            done[prompt] = done[prompt] or kept[0][0] / step**options.length_penalty <= worst
+        totals = [total for total, _, _ in continued]
+        decoder.rearrange([row for _, row, _ in continued], same_sources=True)
+        for row, (_, _, token) in enumerate(continued):
             decoder.append(row, token)
-        totals_BK = torch.tensor([total for _, _, total in continued], device=totals_BK.device).view(batch, beams)
-        for each in searches:
-            each.update_done(continued[each.first_row][2], step)
-        if step == options.max_tokens or all(each.done for each in searches):
+        if step == options.max_tokens or all(done):
             break
         log_probabilities = within_vocabulary(decoder.logits(), vocabulary).log_softmax(-1)
-    for each, totals in zip(searches, totals_BK.tolist(), strict=True):
-        for beam, total in enumerate(totals if not each.done else ()):
-            if total > -math.inf:
-                each.finish(decoder.tokens[each.first_row + beam], total, ended=False)
-    return [each.finished for each in searches]
+    for row, total in enumerate(totals):
+        if total > -math.inf and not done[row // beams]:
+            finish(row // beams, row, total, ended=False)
+    return hypotheses

@@ -12,17 +12,16 @@ Axes: B rows, V vocabulary.
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from glasshouse.generation.incremental_decoder import IncrementalDecoder, PrefixCache
-from glasshouse.generation.recorded_steps import Launch
+from glasshouse.generation.recorded_steps import Row, tokens_of
 from glasshouse.generation.sampling import SamplingRows, draw, within_vocabulary
 from glasshouse.generation.sampling_options import Sampling
-from glasshouse.generation.token_constraint import ConstrainedText, TokenConstraint
+from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.specs.errors import GlasshouseError
 
 # The logits of a prompt are formed for so many tokens at a time: those of a long one with a large vocabulary need gigabytes.
@@ -42,36 +41,6 @@ class SampledToken(NamedTuple):
     @property
     def probability(self) -> float:
         return math.exp(self.log_probability)
-
-
-@dataclass(eq=False)
-class Row:
-    """A text that is being generated. `tokens` begins with the prompt.
-
-    number: together with the seed it determines the random numbers, so that rows with the same prompt differ.
-    alternatives: how many of the most likely tokens are reported at each step.
-    bias: what is added to the logits of some tokens.
-    constraint: the form that the generated text must have, and how far it has come.
-    """
-
-    tokens: list[int]
-    sampling: Sampling
-    number: int = 0
-    alternatives: int = 0
-    bias: Mapping[int, float] = field(default_factory=dict)
-    constraint: ConstrainedText | None = None
-    prompt_length: int = 0
-    step: int = 0
-    failed: GlasshouseError | None = None  # why the text cannot go on: the row must be removed
-
-    @property
-    def generated(self) -> list[int]:
-        return self.tokens[self.prompt_length :]
-
-    @property
-    def finished(self) -> bool:
-        """Whether the text has the form of the constraint and nothing can follow: the row must be removed."""
-        return self.constraint is not None and self.constraint.finished
 
 
 class GenerationEngine:
@@ -97,7 +66,8 @@ class GenerationEngine:
         self.context, self.vocabulary, self.chunk, self.raw, self.most_rows = context, vocabulary, chunk, raw, most_rows
         self.rows: list[Row] = []
         self._decoder = IncrementalDecoder(model, [], context, cached, prefixes, vocabulary, recorded, most_rows)
-        self._launched: deque[tuple[list[Row], Launch]] = deque()  # steps whose tokens have not been read
+        # Steps whose tokens have not been read: rows, results, and the event after which these are there.
+        self._launched: deque[tuple[list[Row], Tensor, torch.cuda.Event | None]] = deque()
         self._loaded = False  # whether the recorded steps have the rows of this moment
         self._options: SamplingRows | None = None
 
@@ -128,15 +98,12 @@ class GenerationEngine:
 
     def warm_up(self) -> None:
         """Record the steps for all numbers of rows up to `most_rows`, so that no text has to wait for it later."""
-        count = 1
-        while count <= self.most_rows:
-            rows = self.add_all([[0]] * count, Sampling())
-            recorded = self._decoder.steps is not None
-            for _ in range(4 if recorded else 0):
+        for power in range(self.most_rows.bit_length() if self._decoder.recorded else 0):
+            rows = self.add_all([[0]] * 2**power, Sampling())
+            for _ in range(4):
                 self.step()
             for row in reversed(rows):
                 self.remove(row)
-            count = 2 * count if recorded else self.most_rows + 1
 
     def remove(self, row: Row) -> None:
         index = self.rows.index(row)
@@ -211,12 +178,14 @@ class GenerationEngine:
         if steps is None:
             self._loaded = False
             return
-        self._launched.append((list(self.rows), steps.launch(len(self.rows))))
+        self._launched.append((list(self.rows), *steps.launch(len(self.rows))))
 
     def _collect(self) -> list[tuple[Row, SampledToken]]:
         """The tokens of the earliest step that was launched, for the rows that are still there."""
-        rows, launch = self._launched.popleft()
-        tokens, log_probabilities = launch.wait()
+        rows, results, event = self._launched.popleft()
+        if event is not None:
+            event.synchronize()
+        tokens, log_probabilities = tokens_of(results)
         places = {row: index for index, row in enumerate(self.rows)}
         sampled = []
         for row, token, log_probability in zip(rows, tokens, log_probabilities, strict=True):
@@ -288,8 +257,6 @@ def report_tokens(log_probabilities_BV: Tensor, tokens_B: Tensor, alternatives: 
     """The tokens of a step with their log-probabilities, and so many of the most likely tokens for each row."""
     chosen = log_probabilities_BV.gather(-1, tokens_B[:, None])[:, 0].tolist()
     most = min(max(alternatives), log_probabilities_BV.shape[-1])
-    if not most:
-        return [SampledToken(token, value) for token, value in zip(tokens_B.tolist(), chosen, strict=True)]
     top = log_probabilities_BV.topk(most, dim=-1)
     rows = zip(tokens_B.tolist(), chosen, top.indices.tolist(), top.values.tolist(), alternatives, strict=True)
     return [

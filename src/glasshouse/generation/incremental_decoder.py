@@ -104,8 +104,10 @@ class IncrementalDecoder:
         self.model, self.context, self.prefixes, self.vocabulary = model.eval(), context, prefixes, vocabulary
         self.device = next(model.parameters()).device
         recording = self.device.type == "cuda" if recorded is None else recorded
-        self._recorded = recording and not any(
-            module._forward_hooks or module._forward_pre_hooks for module in model.modules()
+        self.recorded = (
+            cached
+            and recording
+            and not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
         )
         self._cached, self._most_rows = cached, most_rows
         self.clear()
@@ -123,7 +125,7 @@ class IncrementalDecoder:
     @property
     def steps(self) -> RecordedSteps | None:
         """The recorded steps for the cache of this moment, or None if steps are not recorded."""
-        if self.cache is None or not self._recorded:
+        if self.cache is None or not self.recorded:
             return None
         if self._steps is None or self._steps.rows < self.rows:
             self._steps = RecordedSteps(self.model, self.rows, self.vocabulary, self.device)
@@ -134,8 +136,8 @@ class IncrementalDecoder:
     def add_all(self, prompts: Sequence[list[int]]) -> None:
         """Add rows at the end. With a model that has sources, the first call adds a row for each, and there is no other."""
         if prompts and self._cached and self.cache is None:
-            self.rows = max(len(prompts), self._most_rows if self._recorded else 0)
-            first_slots = FIRST_SLOTS_RECORDED if self._recorded else FIRST_SLOTS
+            self.rows = max(len(prompts), self._most_rows if self.recorded else 0)
+            first_slots = FIRST_SLOTS_RECORDED if self.recorded else FIRST_SLOTS
             self.cache = self.model.empty_cache(self.rows, min(first_slots, self.context))
         for prompt in prompts:
             self._add(prompt)

@@ -83,14 +83,10 @@ def paraphrase(
         for copy in masked_copies
         for start in sorted({index // piece_length * piece_length for index in copy.masked})
     ]
-    was_training = model.training
     model.eval()
-    try:
-        for first in range(0, len(pieces), batch):
-            _fill_masks(model, tokenizer, pieces[first : first + batch], piece_length, sampling, replaceable)
-            progress(min(1.0, (first + batch) / len(pieces)))
-    finally:
-        model.train(was_training)
+    for first in range(0, len(pieces), batch):
+        _fill_masks(model, tokenizer, pieces[first : first + batch], piece_length, sampling, replaceable)
+        progress(min(1.0, (first + batch) / len(pieces)))
     paraphrases = [
         Paraphrase(
             tokenizer.decode(copy.tokens),
@@ -144,13 +140,10 @@ def _fill_masks(
     logits_NV: Tensor = model(tokens, lengths=lengths)[coordinates[:, 0], coordinates[:, 1]].float()
     allowed = torch.from_numpy(replaceable).to(device)
     probabilities = distribution(logits_NV.masked_fill(~allowed, float("-inf")), sampling)
-    if sampling.temperature == 0:
-        drawn = probabilities.argmax(-1)
-    else:
-        # A unique number for each masked position: a text has fewer than 2^32 tokens.
-        numbers = torch.tensor([(copy.number << 32) + index for _, _, copy, index in masks], device=device)
-        seed, step = torch.tensor([sampling.seed, 1], device=device)
-        drawn = draw(probabilities, seed, numbers, step)
+    # A unique number for each masked position: a text has fewer than 2^32 tokens.
+    numbers = torch.tensor([(copy.number << 32) + index for _, _, copy, index in masks], device=device)
+    seed, step = torch.tensor([sampling.seed, 1], device=device)
+    drawn = draw(probabilities, seed, numbers, step)
     for (_, _, copy, index), token in zip(masks, drawn.tolist(), strict=True):
         copy.tokens[index] = token
 
@@ -202,17 +195,9 @@ def check_augmented(source: Path, output: Path) -> None:
 
 
 def write_augmented(
-    source: Path,
-    output: Path,
-    paraphrase: Callable[[Sequence[str]], list[list[Paraphrase]]],
-    field: str = "text",
-    label: str = "label",
+    output: Path, labels: Sequence[str], texts: Sequence[str], paraphrases: Sequence[Sequence[Paraphrase]]
 ) -> AugmentedFile:
     """Write each row of a file followed by paraphrases of its text, with the same label. Plain text has no labels."""
-    labels, texts = _read(source, field, label)
-    if not texts:
-        raise DataError(f"{source} has no text to paraphrase; choose a file with text")
-    paraphrases = paraphrase(texts)
     lines = []
     for name, text, copies in zip(labels, texts, paraphrases, strict=True):
         # Line breaks and tabs inside a text would start new rows and columns.
@@ -230,11 +215,13 @@ def write_augmented(
     )
 
 
-def _read(path: Path, field: str, label: str) -> tuple[list[str], list[str]]:
+def read_rows(path: Path, field: str, label: str) -> tuple[list[str], list[str]]:
     """The labels and texts of the rows that have both. The labels of a plain text file are empty."""
-    data = DataSpec(files=(str(path),), field=field, label=label, validation=0.0, test=0.0, insist=True)
-    if not reading.is_table(path):
-        texts = [line.strip() for line in text_files.read_lines(path) if line.strip()]
-        return [""] * len(texts), texts
-    rows = [(row.fields["label"], row.text) for row in UserRows(data, ("label",)).documents("train")]
-    return [" ".join(name.split()) for name, _ in rows], [text for _, text in rows]
+    if reading.is_table(path):
+        data = DataSpec(files=(str(path),), field=field, label=label, validation=0.0, test=0.0, insist=True)
+        rows = [(" ".join(row.fields["label"].split()), row.text) for row in UserRows(data, ("label",)).documents("train")]
+    else:
+        rows = [("", line.strip()) for line in text_files.read_lines(path) if line.strip()]
+    if not rows:
+        raise DataError(f"{path} has no text to paraphrase; choose a file with text")
+    return [name for name, _ in rows], [text for _, text in rows]

@@ -11,8 +11,9 @@ Axes: B rows, V vocabulary.
 import contextlib
 import warnings
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,9 +21,11 @@ from torch import Tensor
 
 from glasshouse.generation import sampling_kernel
 from glasshouse.generation.sampling_options import Sampling
+from glasshouse.generation.token_constraint import ConstrainedText
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.parts.cache import Cache, Memory
+from glasshouse.specs.errors import GlasshouseError
 
 # Steps whose results may be on their way at the same time: one that is read, one that runs.
 MOST_LAUNCHES = 2
@@ -32,26 +35,34 @@ ROWS_MULTIPLE = 64
 ALIGNMENT = 64
 
 
-class SampledRow(Protocol):
-    """A row whose next token is sampled. Its random number depends on the seed, its number, and its step."""
+@dataclass(eq=False)
+class Row:
+    """A text that is being generated. `tokens` begins with the prompt.
+
+    number: together with the seed it determines the random numbers, so that rows with the same prompt differ.
+    alternatives: how many of the most likely tokens are reported at each step.
+    bias: what is added to the logits of some tokens.
+    constraint: the form that the generated text must have, and how far it has come.
+    """
 
     tokens: list[int]
     sampling: Sampling
-    number: int
-    step: int
+    number: int = 0
+    alternatives: int = 0
+    bias: Mapping[int, float] = field(default_factory=dict)
+    constraint: ConstrainedText | None = None
+    prompt_length: int = 0
+    step: int = 0
+    failed: GlasshouseError | None = None  # why the text cannot go on: the row must be removed
 
+    @property
+    def generated(self) -> list[int]:
+        return self.tokens[self.prompt_length :]
 
-class Launch:
-    """The results of a step that may still be running."""
-
-    def __init__(self, results: Tensor, event: torch.cuda.Event | None) -> None:
-        self._results, self._event = results, event
-
-    def wait(self) -> tuple[list[int], list[float]]:
-        """Tokens and log-probabilities. Must be called before the next launch but one, which overwrites them."""
-        if self._event is not None:
-            self._event.synchronize()
-        return self._results[0].long().tolist(), self._results[1].tolist()
+    @property
+    def finished(self) -> bool:
+        """Whether the text has the form of the constraint and nothing can follow: the row must be removed."""
+        return self.constraint is not None and self.constraint.finished
 
 
 class RecordedSteps:
@@ -104,17 +115,17 @@ class RecordedSteps:
         return logits[:count]
 
     @torch.inference_mode()
-    def choose(self, logits_BV: Tensor, rows: Sequence[SampledRow]) -> tuple[list[int], list[float]]:
+    def choose(self, logits_BV: Tensor, rows: Sequence[Row]) -> tuple[list[int], list[float]]:
         """Sample a token for each row from given logits: tokens and log-probabilities."""
         zeros = [0] * len(rows)
         state = torch.tensor([zeros, zeros, *_random_words(rows), zeros], device=self.device)
         results = torch.zeros(2, len(rows), dtype=torch.float64, device=self.device)
         options, flags = _options_of(rows, self.device)
         self._sample_from(logits_BV, state, options, results, flags)
-        return Launch(results.cpu(), None).wait()
+        return tokens_of(results)
 
     @torch.inference_mode()
-    def load(self, rows: Sequence[SampledRow], positions: Sequence[int]) -> None:
+    def load(self, rows: Sequence[Row], positions: Sequence[int]) -> None:
         """Set the rows of the next launches, which begin with their last tokens."""
         self._state.zero_()
         columns = [[row.tokens[-1] for row in rows], positions, *_random_words(rows), [1] * len(rows)]
@@ -129,20 +140,23 @@ class RecordedSteps:
         self._state[:, old] = 0
 
     @torch.inference_mode()
-    def launch(self, count: int) -> "Launch":
-        """Take a step with the first rows. Its tokens are the input of the next one."""
+    def launch(self, count: int) -> tuple[Tensor, torch.cuda.Event | None]:
+        """Take a step with the first rows. Its tokens are the input of the next one.
+
+        Returns where the results are after the event, until the next launch but one overwrites them.
+        """
         padded = self._padded(count)
         self._run(
             ("sample", padded, self._flags),
             lambda: self._sample_from(self._forward(padded), self._state, self._options, self._results, self._flags),
         )
         if not self._on_cuda:
-            return Launch(self._results[:, :count].clone(), None)
+            return self._results[:, :count].clone(), None
         buffer, event = self._buffers[0]
         self._buffers.rotate(-1)
         buffer.copy_(self._results, non_blocking=True)
         event.record()
-        return Launch(buffer[:, :count], event)
+        return buffer[:, :count], event
 
     def _padded(self, count: int) -> int:
         """The number of rows that a recording for `count` rows has."""
@@ -200,12 +214,18 @@ class RecordedSteps:
         return replay()
 
 
-def _random_words(rows: Sequence[SampledRow]) -> list[list[int]]:
+def tokens_of(results: Tensor) -> tuple[list[int], list[float]]:
+    """Tokens and log-probabilities."""
+    tokens, log_probabilities = results.tolist()
+    return list(map(int, tokens)), log_probabilities
+
+
+def _random_words(rows: Sequence[Row]) -> list[list[int]]:
     """The seeds, numbers and steps of the rows, from which their random numbers are made."""
     return [[row.sampling.seed for row in rows], [row.number for row in rows], [row.step for row in rows]]
 
 
-def _options_of(rows: Sequence[SampledRow], device: torch.device) -> tuple[Tensor, tuple[bool, bool, bool]]:
+def _options_of(rows: Sequence[Row], device: torch.device) -> tuple[Tensor, tuple[bool, bool, bool]]:
     """Temperature, top_k, top_p and min_p of the rows (4, B), and whether any row uses top_k, top_p, min_p."""
     samplings = [row.sampling for row in rows]
     top_k = [float(each.top_k) for each in samplings]

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
+from glasshouse.generation.engine import GenerationEngine, SampledToken
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.tokenizers import Tokenizer
@@ -67,62 +67,56 @@ def stream(
     prompts = [completion.prompt_tokens for completion in completions]
     engine = GenerationEngine(model, context, tokenizer.vocabulary, cached)
     rows = engine.add_all(prompts, sampling, alternatives=alternatives, constraint=constraint)
-
-    def end(row: Row, finish: str) -> None:
-        completions[row.number].finish = finish
-        engine.remove(row)
-
-    for generating in rows:
-        if generating.finished:  # the constraint allows the empty text only
-            end(generating, "end")
     if not end_tokens and tokenizer.end_of_text is not None:
         end_tokens = {tokenizer.end_of_text}
-    decoders = [StreamDecoder(tokenizer, stop) for _ in completions]
+    decoders = [StreamDecoder(tokenizer, stop, end_tokens, tokens) for _ in completions]
+    for row in rows:
+        if row.finished:  # the constraint allows the empty text only
+            completions[row.number].finish = "end"
+            engine.remove(row)
     while engine.rows:
-        for generating, sampled in engine.step():
-            row = generating.number
-            if generating.failed is not None:
-                raise generating.failed
-            completion = completions[row]
-            if sampled.token in end_tokens:
-                end(generating, "end")
-                continue
-            completion.choices.append(sampled)
-            text, stopped = decoders[row].add(sampled.token)
-            if stopped or generating.finished or len(completion.choices) == tokens:
-                end(generating, "stop" if stopped else "end" if generating.finished else "length")
+        for row, sampled in engine.step():
+            if row.failed is not None:
+                raise row.failed
+            completion = completions[row.number]
+            text, finish = decoders[row.number].add(sampled.token, row.finished)
+            if finish is not None:
+                completion.finish = finish
+                engine.remove(row)
+            if sampled.token not in end_tokens:
+                completion.choices.append(sampled)
             if text:
                 completion.text += text
-                yield TextPiece(row, text)
-    for row, completion in enumerate(completions):
-        if completion.finish != "stop" and (rest := decoders[row].rest()):
-            completion.text += rest
-            yield TextPiece(row, rest)
+                yield TextPiece(row.number, text)
 
 
 class StreamDecoder:
     """From tokens to text: completes characters, and holds back text that could be the start of a stop string."""
 
-    def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:
-        self.tokenizer = tokenizer
+    def __init__(self, tokenizer: Tokenizer, stop: Sequence[str], end_tokens: Collection[int], tokens: int) -> None:
+        self.tokenizer, self.end_tokens, self.tokens_left = tokenizer, end_tokens, tokens
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.stop = [text for text in stop if text]
         self.held_back = ""
 
-    def add(self, token: int) -> tuple[str, bool]:
-        """Add a token. Return the text that is certain now, and whether a stop string was reached."""
+    def add(self, token: int, complete: bool) -> tuple[str, str | None]:
+        """Add a token. Return the text that is certain now, and why the text has ended, if it has (see `Completion`).
+
+        `complete`: nothing may follow this token.
+        """
+        if token in self.end_tokens:
+            return self.held_back + self.decoder.decode(b"", final=True), "end"
+        self.tokens_left -= 1
         self.held_back += self.decoder.decode(self.tokenizer.token_bytes(token))
         stops = [index for text in self.stop if (index := self.held_back.find(text)) >= 0]
         if stops:
-            return self.held_back[: min(stops)], True
+            return self.held_back[: min(stops)], "stop"
+        if complete or not self.tokens_left:
+            return self.held_back + self.decoder.decode(b"", final=True), "end" if complete else "length"
         uncertain = max((_overlap(self.held_back, text) for text in self.stop), default=0)
         certain = len(self.held_back) - uncertain
         text, self.held_back = self.held_back[:certain], self.held_back[certain:]
-        return text, False
-
-    def rest(self) -> str:
-        """The text that is still held back at the end."""
-        return self.held_back + self.decoder.decode(b"", final=True)
+        return text, None
 
 
 def _overlap(text: str, stop: str) -> int:

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 
 import torch
 
-from glasshouse.generation.engine import GenerationEngine, Row, SampledToken, prompt_scores
+from glasshouse.generation.engine import GenerationEngine, SampledToken, prompt_scores
 from glasshouse.generation.incremental_decoder import PrefixCache
+from glasshouse.generation.recorded_steps import Row
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import StreamDecoder
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.tokenizers import Tokenizer
 
 # Prompt tokens that one step reads at most, so that a long prompt does not keep running texts waiting.
 CHUNK = 256
@@ -100,31 +100,14 @@ class TextJob:
             raise TimeLimit(self.seconds)
 
 
+@dataclass
 class _Choice:
-    """A row of a job: turns its tokens into text."""
+    """A row of a job, and its tokens whose text is held back."""
 
-    def __init__(self, job: TextJob, number: int, tokenizer: Tokenizer) -> None:
-        self.job, self.number = job, number
-        self.decoder = StreamDecoder(tokenizer, job.stop)
-        self.waiting: list[SampledToken] = []  # tokens whose text is held back
-        self.count = 0
-
-    def add(self, sampled: SampledToken, end_tokens: set[int], finished: bool) -> Piece | None:
-        """The piece of text that a token makes certain, if it makes any. `finished`: nothing may follow this token."""
-        self.count += 1
-        if sampled.token in end_tokens:
-            return self._piece(self.decoder.rest(), "end", sampled)
-        self.waiting.append(sampled)
-        text, stopped = self.decoder.add(sampled.token)
-        if stopped:
-            return self._piece(text, "stop")
-        if finished or self.count == self.job.max_tokens:
-            return self._piece(text + self.decoder.rest(), "end" if finished else "length")
-        return self._piece(text, None) if text else None
-
-    def _piece(self, text: str, finish: str | None, end: SampledToken | None = None) -> Piece:
-        tokens, self.waiting = tuple(self.waiting), []
-        return Piece(self.number, text, tokens, finish, end)
+    job: TextJob
+    number: int
+    decoder: StreamDecoder
+    waiting: list[SampledToken] = field(default_factory=list)
 
 
 class Batcher:
@@ -241,7 +224,8 @@ class Batcher:
                     [row] = self._engine.add_all(
                         [prompt], job.sampling, [choice], job.alternatives, job.bias, job.constraint
                     )
-                    self._choices[row] = _Choice(job, next(numbers), self.run.tokenizer)
+                    decoder = StreamDecoder(self.run.tokenizer, job.stop, self._end_tokens, job.max_tokens)
+                    self._choices[row] = _Choice(job, next(numbers), decoder)
                     if row.finished:  # the constraint allows the empty text only
                         self._leave(row, Piece(self._choices[row].number, "", (), "end"))
         except GlasshouseError as error:
@@ -266,13 +250,18 @@ class Batcher:
             try:
                 if row.failed is not None:
                     raise row.failed
-                piece = choice.add(sampled, self._end_tokens, row.finished)
+                text, finish = choice.decoder.add(sampled.token, row.finished)
             except GlasshouseError as error:
                 self._fail(choice.job, error)
                 continue
-            if piece is None:
+            ended = sampled.token in self._end_tokens
+            if not ended:
+                choice.waiting.append(sampled)
+            if not (text or finish):
                 continue
-            if piece.finish:
+            piece = Piece(choice.number, text, tuple(choice.waiting), finish, sampled if ended else None)
+            choice.waiting.clear()
+            if finish:
                 self._leave(row, piece)
             else:
                 choice.job.deliver(piece)

@@ -82,7 +82,12 @@ class BytePair(Tokenizer):
         self._plain_bytes_left = PLAIN_BYTES
         self._plain_pieces: dict[str, list[int]] = {}
         self._thread_local = threading.local()
-        self._merge_table: np.ndarray | None = None
+
+    @cached_property
+    def _merge_table(self) -> np.ndarray:
+        from glasshouse.tokenizers.byte_pair_encoder import build_merge_table
+
+        return build_merge_table(self.merges)
 
     @cached_property
     def _ranks(self) -> dict[tuple[int, int], tuple[int, int]]:
@@ -95,11 +100,9 @@ class BytePair(Tokenizer):
         try:
             return self._thread_local.encoder
         except AttributeError:
-            from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder, build_merge_table
+            from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
 
             self._plain_bytes_left = 0
-            if self._merge_table is None:
-                self._merge_table = build_merge_table(self.merges)
             self._thread_local.encoder = PieceEncoder(self._byte_ids, self._merge_table, self.pattern)
             return self._thread_local.encoder
 

@@ -175,7 +175,7 @@ def store_piece(text, start, end, slots, byte_store, id_store, work, count, stat
     state[SLOTS_USED] += 1
 
 
-@kernel_only
+@kernel
 def encode_span(text, state, start, stop):
     """Encode text[start:stop]. Returns the total number of ids so far, or ~position if it stopped there for lack of room."""
     classes, slots = array_at(state, CLASSES, np.uint8), array_at(state, SLOTS, np.uint64)
@@ -208,12 +208,6 @@ def encode_span(text, state, start, stop):
             store_piece(text, start, end, slots, byte_store, id_store, work, count, state)
     state[IDS_WRITTEN] = written
     return ~start
-
-
-@kernel
-def encode_text(text, state, start):
-    """Encode from `start` to the end. Returns the same as `encode_span`."""
-    return encode_span(text, state, start, len(text))
 
 
 @kernel
@@ -251,7 +245,7 @@ class PieceEncoder:
         if len(text) > SMALL_TEXT_BYTES:
             return self.encode_batch([text])[0]
         start = 0
-        while (count := encode_text(text, self._state, start)) < 0:
+        while (count := encode_span(text, self._state, start, len(text))) < 0:
             start = ~count
             self._make_room(text, start, len(text))
         self._state[IDS_WRITTEN] = 0

@@ -120,17 +120,12 @@ def spell_token(left, right, token_bytes, token_ends, spellings, counters):
 
 
 @kernel
-def count_pairs(symbols, piece_ends, frequencies, pairs, occurrences, changed, counters, piece):
-    """Count the pairs of all pieces from `piece` on. Returns the first piece that the table has no room for, or the end."""
-    while piece < len(piece_ends):
-        start = piece_ends[piece - 1] if piece > 0 else 0
-        if (counters[PAIRS] + piece_ends[piece] - start) * 2 * PAIR_WORDS > len(pairs):
-            break
-        for position in range(start, piece_ends[piece] - 1):
+def count_pairs(symbols, starts, lengths, frequencies, pairs, occurrences, changed, counters):
+    """Count the pairs of all pieces."""
+    for piece in range(len(starts)):
+        for position in range(starts[piece], starts[piece] + lengths[piece] - 1):
             pair = np.int64(symbols[position]) << 32 | symbols[position + 1]
             count_pair(pairs, pair, frequencies[piece], piece, occurrences, changed, counters)
-        piece += 1
-    return piece
 
 
 @kernel
@@ -170,23 +165,10 @@ def merge_in_piece(symbols, start, length, pair, token, frequency, piece, pairs,
 
 
 @kernel
-def learn_merge_steps(
-    symbols,
-    starts,
-    lengths,
-    frequencies,
-    pairs,
-    occurrences,
-    changed,
-    heap,
-    token_bytes,
-    token_ends,
-    spellings,
-    merges,
-    counters,
-    max_tokens,
-):
+def learn_merge_steps(of_pieces, pairs, occurrences, changed, heap, spelling, merges, counters, max_tokens):
     """Merge until there are `max_tokens` tokens, no candidate is left, or the arrays may be too small for another step."""
+    symbols, starts, lengths, frequencies = of_pieces
+    token_bytes, token_ends, spellings = spelling
     while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
         # All new pairs of a step contain its new token, as the left or as the right token.
         new_pairs = 2 * counters[TOKENS] + 2
@@ -214,19 +196,8 @@ def learn_merge_steps(
         while occurrence != _EMPTY:
             piece = np.int64(occurrences[2 * occurrence])
             occurrence = np.int64(occurrences[2 * occurrence + 1])
-            lengths[piece] = merge_in_piece(
-                symbols,
-                starts[piece],
-                lengths[piece],
-                pair,
-                token,
-                frequencies[piece],
-                piece,
-                pairs,
-                occurrences,
-                changed,
-                counters,
-            )
+            of_piece = symbols, starts[piece], lengths[piece], pair, token, frequencies[piece], piece
+            lengths[piece] = merge_in_piece(*of_piece, pairs, occurrences, changed, counters)
         pairs[slot + 1] = 0
         push_changed_pairs(pairs, changed, heap, counters)
         counters[MERGES] = step + 1
@@ -265,15 +236,10 @@ def learn_merges(
     # A piece of n bytes starts with n - 1 occurrences, and each of its at most n - 1 merges adds two.
     occurrences = np.empty(2 * 3 * max(1, len(symbols)), np.int32)
     changed = np.empty(max(1 << 16, 2 * max_tokens + 2), np.int64)
-    pairs = np.full(PAIR_WORDS << 14, _EMPTY, np.int64)
-    piece = 0
+    distinct = int(np.count_nonzero(np.bincount(symbols[:-1] * 256 + symbols[1:])))
+    pairs = np.full(PAIR_WORDS << max(14, (2 * distinct).bit_length()), _EMPTY, np.int64)
     counters[MERGES] = -2  # Differs from `_EMPTY` and from all later steps, so that the first counts are changes too.
-    while True:
-        piece = count_pairs(symbols, piece_ends, frequencies, pairs, occurrences, changed, counters, piece)
-        if piece >= len(frequencies):
-            break
-        pairs = _doubled(pairs)
-        changed = np.resize(changed, max(len(changed), len(pairs) // PAIR_WORDS))
+    count_pairs(*of_pieces, pairs, occurrences, changed, counters)
     heap = np.empty(4 * counters[CHANGED] + 2, np.int64)
     push_changed_pairs(pairs, changed, heap, counters)
     counters[TOKENS], counters[MERGES] = 256, 0
@@ -285,11 +251,13 @@ def learn_merges(
     while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
         stop = min(max_tokens, int(counters[TOKENS]) + REPORT_EVERY)
         spelling = token_bytes, token_ends, spellings
-        learn_merge_steps(*of_pieces, pairs, occurrences, changed, heap, *spelling, merges, counters, stop)
+        learn_merge_steps(of_pieces, pairs, occurrences, changed, heap, spelling, merges, counters, stop)
         report(int(counters[TOKENS]))
         new_pairs = 2 * int(counters[TOKENS] + REPORT_EVERY)
         while (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs):
-            pairs = _doubled(pairs)
+            larger = np.full(2 * len(pairs), _EMPTY, np.int64)
+            rehash_pairs(pairs, larger)
+            pairs = larger
         heap = _with_room(heap, 2 * int(counters[CANDIDATES] + new_pairs))
         token_bytes = _with_room(token_bytes, 3 * int(token_ends[counters[TOKENS] - 1]))
         merges = _with_room(merges, 3 * int(counters[MERGES] + 1))
@@ -299,13 +267,6 @@ def learn_merges(
         learned.pop((left, right), None)
         learned[left, right] = token
     return [(left, right, token) for (left, right), token in learned.items()], int(counters[TOKENS])
-
-
-def _doubled(pairs: np.ndarray) -> np.ndarray:
-    """The same pairs in a table of twice the size."""
-    larger = np.full(2 * len(pairs), _EMPTY, np.int64)
-    rehash_pairs(pairs, larger)
-    return larger
 
 
 def _with_room(array: np.ndarray, needed: int) -> np.ndarray:

@@ -11,6 +11,7 @@ too rare to become tokens, unless the text is so varied that nothing in it repea
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -79,16 +80,13 @@ def count_text(text, start, stop, classes, is_gpt4, slots, byte_store, ends, sta
 
 
 @kernel
-def add_counted_pieces(pieces, piece_ends, frequencies, index, slots, byte_store, ends, state):
-    """Add pieces that were counted elsewhere, from `index` on. Returns the index at which it stopped."""
-    while index < len(frequencies):
-        start = piece_ends[index - 1] if index > 0 else 0
-        if frequencies[index] > 0 and not count_piece(
-            pieces, start, piece_ends[index], frequencies[index], slots, byte_store, ends, state
-        ):
-            break
-        index += 1
-    return index
+def add_counted_pieces(pieces, piece_ends, frequencies, slots, byte_store, ends, state):
+    """Add pieces that were counted elsewhere. There must be room for them."""
+    start = 0
+    for index in range(len(frequencies)):
+        if frequencies[index] > 0:
+            count_piece(pieces, start, piece_ends[index], frequencies[index], slots, byte_store, ends, state)
+        start = piece_ends[index]
 
 
 class PieceCounts:
@@ -113,15 +111,12 @@ class PieceCounts:
             table = self.slots, self.byte_store, self.ends, self.state
             start = count_text(data, start, len(data), classes, is_gpt4, *table, _NO_IDS)
             if start < len(data):
-                self._grow(piece_end(data, start, len(data), classes, is_gpt4) - start)
+                self._reserve(1, piece_end(data, start, len(data), classes, is_gpt4) - start)
 
     def add_counts(self, pieces: bytes, ends: np.ndarray, frequencies: np.ndarray) -> None:
         """Add pieces that were counted elsewhere: concatenated bytes, where each piece ends, and how often it occurred."""
-        index = 0
-        while index < len(frequencies):
-            index = add_counted_pieces(pieces, ends, frequencies, index, self.slots, self.byte_store, self.ends, self.state)
-            if index < len(frequencies):
-                self._grow(int(ends[index]) - (int(ends[index - 1]) if index else 0))
+        self._reserve(len(frequencies), len(pieces))
+        add_counted_pieces(pieces, ends, frequencies, self.slots, self.byte_store, self.ends, self.state)
 
     def to_arrays(self) -> tuple[bytes, np.ndarray, np.ndarray]:
         """The concatenated bytes of all pieces, where each piece ends, and how often it occurred."""
@@ -139,16 +134,15 @@ class PieceCounts:
         self.__init__(self.pattern)  # type: ignore[misc]
         self.add_counts(pieces, ends, np.where(frequencies > threshold, frequencies, 0))
 
-    def _grow(self, length: int) -> None:
-        """Make room for another piece of this length."""
+    def _reserve(self, pieces: int, length: int) -> None:
+        """Make room for so many more pieces of so many bytes in all."""
         used, stored = self.state.tolist()
-        if used == len(self.ends):
-            slots = np.zeros(4 * len(self.slots), np.uint64)
+        while used + pieces > len(self.ends):
+            slots = np.zeros(2 * len(self.slots), np.uint64)
             rehash_slots(self.slots, slots)
-            self.slots = slots
-            self.ends = np.concatenate((self.ends, np.empty(3 * used, np.int64)))
+            self.slots, self.ends = slots, np.resize(self.ends, 2 * len(self.ends))
         if stored + length > len(self.byte_store):
-            self.byte_store = np.concatenate((self.byte_store, np.empty(max(3 * stored, length), np.uint8)))
+            self.byte_store = np.resize(self.byte_store, 4 * stored + length)
 
 
 def count_stream(
@@ -165,37 +159,28 @@ def count_stream(
     Special tokens end a piece and are not counted. `report` receives the number of characters counted so far.
     """
     separator = special_pattern(specials)
-    total = PieceCounts(pattern)
-    # One thread counts into the total itself.
-    tables = [total] if threads == 1 else [PieceCounts(pattern) for _ in range(threads)]
-    pending: list[Future[None] | None] = [None] * threads
-    characters = 0
+    total, characters = PieceCounts(pattern), 0
+    blocks = split_into_blocks(chunks, specials, size)
 
     def count(table: PieceCounts, block: str) -> None:
         for text in separator.split(block):
             table.add_text(text)
 
-    def finish(worker: int) -> None:
-        if (future := pending[worker]) is not None:
-            future.result()
-
-    def combine() -> None:
-        for worker in range(threads):
-            finish(worker)
-            if tables[worker] is not total:
-                total.add_counts(*tables[worker].to_arrays())
-                tables[worker] = PieceCounts(pattern)
-        if len(total) > max_pieces:
-            total.drop_rarest(max_pieces // 2)
-
     with ThreadPoolExecutor(threads) as pool:
-        for index, block in enumerate(split_into_blocks(chunks, specials, size)):
-            worker = index % threads
-            finish(worker)
-            pending[worker] = pool.submit(count, tables[worker], block)
-            if (index + 1) % COMBINE_EVERY == 0:
-                combine()
-            characters += len(block)
-            report(characters)
-        combine()
-    return total
+        while True:
+            tables = [PieceCounts(pattern) for _ in range(threads)]
+            pending: dict[int, Future[None]] = {}
+            for index, block in enumerate(islice(blocks, COMBINE_EVERY)):
+                worker = index % threads
+                if worker in pending:
+                    pending[worker].result()
+                pending[worker] = pool.submit(count, tables[worker], block)
+                characters += len(block)
+                report(characters)
+            for worker, future in pending.items():
+                future.result()
+                total.add_counts(*tables[worker].to_arrays())
+            if not pending:
+                return total
+            if len(total) > max_pieces:
+                total.drop_rarest(max_pieces // 2)
