@@ -139,20 +139,16 @@ class IncrementalDecoder:
             self.rows = max(len(prompts), self._most_rows if self.recorded else 0)
             first_slots = FIRST_SLOTS_RECORDED if self.recorded else FIRST_SLOTS
             self.cache = self.model.empty_cache(self.rows, min(first_slots, self.context))
-        for prompt in prompts:
-            self._add(prompt)
-
-    def _add(self, prompt: list[int]) -> None:
-        if not prompt:
-            raise GlasshouseError("a prompt has no tokens; start it with the end-of-text token instead")
-        row = len(self.tokens)
-        if self.cache is not None:
-            self._reserve(row + 1, min(len(prompt), self.context))
-        self.tokens.append(list(prompt))
-        self.starts.append(max(0, len(prompt) - self.context))
-        self.read_tokens.append(0)
-        if self.cache is not None and self.prefixes is not None:
-            self.read_tokens[row] = self.prefixes.restore(self.window(row), self.cache, row)
+        for row, prompt in enumerate(prompts, len(self.tokens)):
+            if not prompt:
+                raise GlasshouseError("a prompt has no tokens; start it with the end-of-text token instead")
+            if self.cache is not None:
+                self._reserve(row + 1, min(len(prompt), self.context))
+            self.tokens.append(list(prompt))
+            self.starts.append(max(0, len(prompt) - self.context))
+            self.read_tokens.append(0)
+            if self.cache is not None and self.prefixes is not None:
+                self.read_tokens[row] = self.prefixes.restore(self.window(row), self.cache, row)
 
     def keep_prefix(self, row: int) -> None:
         """Keep what a row has read for later prompts, if there is a prefix cache."""

@@ -87,14 +87,10 @@ def paraphrase(
     for first in range(0, len(pieces), batch):
         _fill_masks(model, tokenizer, pieces[first : first + batch], piece_length, sampling, replaceable)
         progress(min(1.0, (first + batch) / len(pieces)))
-    paraphrases = [
-        Paraphrase(
-            tokenizer.decode(copy.tokens),
-            len(copy.masked),
-            sum(copy.tokens[index] != copy.original[index] for index in copy.masked),
-        )
-        for copy in masked_copies
-    ]
+    paraphrases = []
+    for copy in masked_copies:
+        changed = sum(copy.tokens[index] != copy.original[index] for index in copy.masked)
+        paraphrases.append(Paraphrase(tokenizer.decode(copy.tokens), len(copy.masked), changed))
     return [paraphrases[start : start + copies] for start in range(0, len(paraphrases), copies)]
 
 
@@ -205,14 +201,9 @@ def write_augmented(
         lines += [f"{name}\t{line}" if name else line for line in one_line]
     atomic_files.write_text(output, "\n".join(lines) + "\n")
     all_copies = [copy for copies in paraphrases for copy in copies]
-    return AugmentedFile(
-        output,
-        len(texts),
-        len(all_copies),
-        sum(copy.hidden for copy in all_copies),
-        sum(copy.changed for copy in all_copies),
-        sum(not copy.changed for copy in all_copies),
-    )
+    hidden, changed = sum(copy.hidden for copy in all_copies), sum(copy.changed for copy in all_copies)
+    unchanged = sum(not copy.changed for copy in all_copies)
+    return AugmentedFile(output, len(texts), len(all_copies), hidden, changed, unchanged)
 
 
 def read_rows(path: Path, field: str, label: str) -> tuple[list[str], list[str]]:

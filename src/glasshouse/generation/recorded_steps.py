@@ -195,10 +195,7 @@ class RecordedSteps:
         dtype = torch.get_autocast_dtype("cuda")
         convert = torch.autocast("cuda", dtype, cache_enabled=False) if autocast else contextlib.nullcontext()
         try:
-            with (
-                convert if autocast else contextlib.nullcontext(),
-                torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"),
-            ):
+            with convert, torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
                 output = step()
         except RuntimeError as error:  # a part that waits for the device
             self._recordable = False

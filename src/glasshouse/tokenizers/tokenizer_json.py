@@ -61,11 +61,10 @@ def read_special_tokens(contents: Mapping[str, Any], vocabulary: Mapping[str, in
     specials: dict[str, int] = {}
     for added in contents.get("added_tokens") or []:
         text = added["content"]
-        for setting in ("single_word", "lstrip", "rstrip"):
-            if added.get(setting):
-                raise UnsupportedTokenizer(f"the added token {text!r} has {setting}=true, which is not supported")
-        if not added.get("special"):
-            raise UnsupportedTokenizer(f"the added token {text!r} has special=false, which is not supported")
+        for setting, ours in (("single_word", False), ("lstrip", False), ("rstrip", False), ("special", True)):
+            if bool(added.get(setting)) != ours:
+                found = json.dumps(not ours)
+                raise UnsupportedTokenizer(f"the added token {text!r} has {setting}={found}, which is not supported")
         if vocabulary.get(text, added["id"]) != added["id"]:
             raise UnsupportedTokenizer(
                 f"the added token {text!r} has id {added['id']}, but the model's vocabulary has {vocabulary[text]}",
