@@ -25,7 +25,6 @@ from glasshouse.inspection.logit_lens import Lens
 from glasshouse.inspection.pruning import PruningCurve
 from glasshouse.inspection.text_input import TextInput
 from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures, line_charts
-from glasshouse.pages.inspection_figures import HeatMap
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.records.user_paths import StrPath
 from glasshouse.results.report import AttentionMap
@@ -160,7 +159,7 @@ def patch(
     with progress_bar.bar("patching") as bar:
         result = activation_patching.patch(run_of(run, device), clean, corrupt, position, target, against, bar)
     if output:
-        maps = [HeatMap(one.title, one.rows, one.columns, one.restored) for one in result.maps]
+        maps = {one.title: (one.rows, one.columns, one.restored) for one in result.maps}
         title = f"What returns of {result.clean.name!r} if activations of the clean text are put into the corrupt one"
         inspection_figures.heat_maps(maps, Path(output), title, "restored share")
     return result

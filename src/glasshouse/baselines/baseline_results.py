@@ -130,7 +130,7 @@ class BaselineResults:
 
     def section(self, metrics: Metrics) -> BaselineSection:
         """A row for each baseline, and one for the run, and both sentences. A difference is the run minus the baseline."""
-        measured = [metrics[name] for name in metrics.ordered(self.run)]
+        measured = [metric for name, metric in metrics.items() if name in self.run]
         main = metrics.find(self.metric)
         remarks = any(baseline.note for baseline in self.baselines)
         rows = [_row(baseline, measured, main, remarks) for baseline in self.baselines]

@@ -65,7 +65,12 @@ def patch(
     `target` and `against` name the two outputs of the outcome; by default the predictions of the two texts.
     """
     texts = TextInput(run, clean), TextInput(run, corrupt)
-    _check_lengths(*texts)
+    lengths = [len(text.source) or text.prompt_length or len(text.ids) for text in texts]
+    if lengths[0] != lengths[1]:
+        raise GlasshouseError(
+            f"the clean text has {lengths[0]} tokens and the corrupt text {lengths[1]}, but patching needs equally many; "
+            "replace words by others of as many tokens"
+        )
     start = texts[0].prompt_length
     if texts[0].source or start:
         # Both decoders read the clean translation, so that only the sources differ.
@@ -87,30 +92,22 @@ def patch(
                 "choose texts that differ more, or another prediction (--position, --target)"
             )
         kinds = _kinds(texts[0])
-        with capture(run.model, *dict.fromkeys(probe for kind in kinds for _, probe in kind.rows)) as saved:
+        probes = [probe for _, _, rows in kinds for _, probe in rows]
+        with capture(run.model, *dict.fromkeys(probes)) as saved:
             texts[0].forward()
-        maps, done, total = [], 0, sum(len(kind.rows) for kind in kinds)
-        for kind in kinds:
+        maps, done = [], 0
+        for title, tokens, rows in kinds:
             values = []
-            for _, probe in kind.rows:
+            for _, probe in rows:
                 outcomes = _patch_each(texts[1], probe, saved[probe], outcome)
                 values.append(((outcomes - low) / (high - low)).cpu().numpy())
                 done += 1
-                progress(done / total)
+                progress(done / len(probes))
             most = max(map(len, values), default=0)  # layers may differ in their number of heads
-            table = np.array([np.pad(row, (0, most - len(row)), constant_values=np.nan) for row in values])
-            columns = kind.tokens or tuple(str(head + 1) for head in range(most))
-            maps.append(PatchMap(kind.title, tuple(row for row, _ in kind.rows), columns, table, of_heads=not kind.tokens))
+            table = np.array([np.pad(each, (0, most - len(each)), constant_values=np.nan) for each in values])
+            columns = tokens or tuple(str(head + 1) for head in range(most))
+            maps.append(PatchMap(title, tuple(name for name, _ in rows), columns, table, of_heads=not tokens))
     return Patching((texts[0].tokens, texts[1].tokens), predictions[0], predictions[1], high, low, tuple(maps))
-
-
-def _check_lengths(clean: TextInput, corrupt: TextInput) -> None:
-    lengths = [len(text.source) or text.prompt_length or len(text.ids) for text in (clean, corrupt)]
-    if lengths[0] != lengths[1]:
-        raise GlasshouseError(
-            f"the clean text has {lengths[0]} tokens and the corrupt text {lengths[1]}, but patching needs equally many; "
-            "replace words by others of as many tokens"
-        )
 
 
 @torch.inference_mode()
@@ -121,32 +118,24 @@ def _first_difference(clean: TextInput, corrupt: TextInput) -> int:
     return first + int(different[0]) + 1 if len(different) else len(clean.rows)
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """A kind of activation: (title, probe) of each row, and a place for each token; without tokens, for each head."""
-
-    title: str
-    tokens: tuple[str, ...]
-    rows: list[tuple[str, str]]
-
-
-def _kinds(text: TextInput) -> list[_Kind]:
+def _kinds(text: TextInput) -> list[tuple[str, tuple[str, ...], list[tuple[str, str]]]]:
+    """Kinds of activations: the title, a place for each token or none for heads, and the (title, probe) of each row."""
     kinds = []
     for stack in text.stacks:
         of = f" of the {stack.prefix.rstrip('.')}" if len(text.stacks) > 1 else ""
         states = "state after a layer" if text.recurrent else f"residual stream{of} after a layer"
-        kinds.append(_Kind(states, stack.tokens, stack.stream_probes()))
+        kinds.append((states, stack.tokens, stack.stream_probes()))
         layers = [(f"layer {number}", name.removesuffix(".output")) for number, name in enumerate(stack.outputs, 1)]
         for part in ("attention", "cross_attention", "feed_forward"):
-            rows = [(title, f"{name}.{part}") for title, name in layers]
             if layers and getattr(text.model.get_submodule(layers[0][1]), part, None) is not None:
-                kinds.append(_Kind(f"output of the {part.replace('_', '-')}{of}", stack.tokens, rows))
+                rows = [(title, f"{name}.{part}") for title, name in layers]
+                kinds.append((f"output of the {part.replace('_', '-')}{of}", stack.tokens, rows))
     heads = [
         (f"{stack_title(name)} layer {layer_number(name)}".lstrip(), f"{name}.mixed")
         for name in attentions(text.model)
         if name.startswith(text.model.text_stacks)
     ]
-    return [*kinds, _Kind("heads, at all tokens", (), heads)] if heads else kinds
+    return [*kinds, ("heads, at all tokens", (), heads)] if heads else kinds
 
 
 def _patch_each(text: TextInput, probe: str, clean_1PE: Tensor, outcome: Callable[[Tensor], Tensor]) -> Tensor:

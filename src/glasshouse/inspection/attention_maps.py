@@ -36,6 +36,10 @@ def attention_map(run: Run, text: str | Sequence[int], attention: str = "", laye
     to the source tokens), "encoder" (self-attention of the source) or "decoder" (self-attention of the translation). A
     decoder-only translator has one map, the self-attention of `source <|translate|> target`.
     """
+    if reason := unsupported_reason(run):
+        raise GlasshouseError(
+            f"{run.name} has no attention map: {reason}; glasshouse lens, attribute and patch show what it does instead"
+        )
     task = run.task
     if not isinstance(task, Translate):
         if attention:
@@ -44,13 +48,11 @@ def attention_map(run: Run, text: str | Sequence[int], attention: str = "", laye
                 "attention",
                 attention,
             )
-        _check_weights(run)
         ids = TextInput(run, text).ids if isinstance(text, str) else [int(token) for token in text]
         return _self_attention(run, ids[: run.spec.data.context], layer)
     choices = ("decoder",) if task.decoder_only else tuple(PROBES)
     if attention and attention not in choices:
         raise GlasshouseError(f"{run.name} has no attention={attention!r}; choose {' or '.join(map(repr, choices))}")
-    _check_weights(run)
     opened = TextInput(run, text)
     if task.decoder_only:
         return _self_attention(run, opened.ids, layer)
@@ -68,13 +70,6 @@ def unsupported_reason(run: Run) -> str:
     """Why the attention of a run has no weights over tokens; empty if it has them."""
     unsupported: dict[str, str] = catalogue.find("attention", run.spec.model.attention).unsupported
     return unsupported.get("rows") or unsupported.get("tokens", "")
-
-
-def _check_weights(run: Run) -> None:
-    if reason := unsupported_reason(run):
-        raise GlasshouseError(
-            f"{run.name} has no attention map: {reason}; glasshouse lens, attribute and patch show what it does instead"
-        )
 
 
 def _self_attention(run: Run, ids: list[int], layer: int | None) -> AttentionMap:

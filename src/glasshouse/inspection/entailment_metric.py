@@ -161,8 +161,7 @@ def _correlation_metrics(
     scores |= {name: np.array(values) for name, values in translation.sentence_scores(texts, output_references).items()}
     adequacy, kinds = np.array([output.adequacy for output in outputs]), np.array([output.kind for output in outputs])
     sources = np.array([output.source for output in outputs])
-    label_pairs = [[LABELS.index(output.label), LABELS.index(output.reverse_label)] for output in outputs]
-    labels = np.array(label_pairs).reshape(-1, 2)
+    labels = np.array([[LABELS.index(label) for label in output.labels] for output in outputs]).reshape(-1, 2)
     correct = np.stack([forward.argmax(1), reverse.argmax(1)], axis=1) == labels
     metrics: dict[str, float] = {}
     for kind in ("all", *scene_outputs.KINDS):

@@ -62,19 +62,21 @@ def explore(run: Run, text: str) -> Exploration:
     with capture(model, f"{stack.prefix}**") as seen:
         logits_RV = opened.forward()[0].float().cpu().numpy()
     steps = _Steps(model, seen)
+    after: list[Step]
     if recurrent:
+        recurrences: list[Any] = [model.get_submodule(name) for name in stack.outputs]
+        inputs = [seen[name] for name in ("embedded", *stack.outputs)]
+        layers = list(map(recurrent_steps, recurrences, inputs))
         after = steps.attention_over_states()
     else:
+        layers = [steps.layer(name.removesuffix(".output")) for name in stack.outputs]
         after = steps.norm(f"{stack.prefix}final_norm", "Final norm", "The residual stream is normalised once more.")
     return Exploration(
         title=run.name,
         tokens=stack.tokens,
         ids=tuple(opened.ids),
         before=(_embedding_step(run, seen[f"{stack.prefix}embedded"]),),
-        layers=tuple(
-            tuple(steps.recurrent_layer(index) if recurrent else steps.layer(output.removesuffix(".output")))
-            for index, output in enumerate(stack.outputs)
-        ),
+        layers=tuple(map(tuple, layers)),
         after=(*after, _output_step(opened, logits_RV)),
         heads=1 if recurrent and not after else run.spec.model.heads,
         outputs=tuple(opened.output_name(output) for output in range(logits_RV.shape[1])),
@@ -99,10 +101,6 @@ class _Steps:
 
     def __init__(self, model: nn.Module, seen: dict[str, Tensor]) -> None:
         self.model, self.seen = model, seen
-
-    def recurrent_layer(self, index: int) -> list[Step]:
-        layer: Any = self.model.get_submodule(f"layers.{index}")
-        return recurrent_steps(layer, self.seen[f"layers.{index - 1}" if index else "embedded"])
 
     def attention_over_states(self) -> list[Step]:
         """The attention of a recurrent model, if it has one."""

@@ -4,6 +4,7 @@ Nothing is trained. All texts of a round have the same examples in their prompts
 fewer shots, the examples are the first of those with more shots.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,12 +65,10 @@ class Template:
     """
 
     def __init__(self, template: str) -> None:
-        if template.count("{text}") != 1 or template.count("{label}") != 1:
-            raise GlasshouseError(f"the template {template!r} must contain {{text}} once and {{label}} once; change it")
-        self.before, rest = template.split("{text}")
-        if "{label}" not in rest:
-            raise GlasshouseError(f"the template {template!r} has {{label}} before {{text}}; the label must follow the text")
-        self.between, self.after = rest.split("{label}")
+        parts = re.split(r"\{(text|label)\}", template)
+        if parts[1::2] != ["text", "label"]:
+            raise GlasshouseError(f"the template {template!r} must contain {{text}} once and then {{label}} once; change it")
+        self.before, self.between, self.after = parts[::2]
 
     def example(self, text: str, label: str) -> str:
         return f"{self.before}{text}{self.between}{label}{self.after}"

@@ -95,21 +95,16 @@ def _new_model(run: Run, spec: Spec) -> Model:
 def _measure_all(
     run: Run, models: Sequence[tuple[str, Callable[[], Model]]], batches: Sequence[Batch], progress: Progress
 ) -> list[Gradients]:
+    count = sum(run.task.prediction_count(batch) for batch in batches)
     results = []
-    for state, model in models:
-        results.append(_measure(run, model().eval().to(run.device), state, batches))
+    for state, new_model in models:
+        model = new_model().eval().to(run.device)
+        with torch.enable_grad():
+            for batch in batches:
+                run.task.loss_sum(model, batch).backward()
+        results.append(Gradients(state, _by_layer(model, count), *_jacobians(model, batches[0])))
         progress(len(results) / len(models))
     return results
-
-
-def _measure(run: Run, model: Model, state: str, batches: Sequence[Batch]) -> Gradients:
-    with torch.enable_grad():
-        model.zero_grad()
-        for batch in batches:
-            run.task.loss_sum(model, batch).backward()
-    count = sum(run.task.prediction_count(batch) for batch in batches)
-    depth, time = _jacobians(model, batches[0])
-    return Gradients(state, _by_layer(model, count), depth, time)
 
 
 def _by_layer(model: nn.Module, count: int) -> tuple[LayerGradient, ...]:
@@ -141,20 +136,16 @@ def _jacobians(model: Model, batch: Batch) -> tuple[tuple[Spread, ...], tuple[Sp
     if not layers:
         return (), ()  # a bag of words has no layers
     last = embedded.shape[1] - 1
+    directions = torch.eye(embedded.shape[2], device=embedded.device, dtype=embedded.dtype)
     depth = []
     for index, state in enumerate(layers):
-        rows = _rows(state[0, last], embedded)
+        by_direction = [
+            torch.autograd.grad(state[0, last], embedded, direction, retain_graph=True)[0] for direction in directions
+        ]
+        rows = torch.stack(by_direction)  # the Jacobian (D, 1, T, D) of the last token's state by all embeddings
         depth.append(_spread(index + 1, rows[:, 0, last]))
     time = [_spread(last - token, rows[:, 0, token]) for token in range(last, -1, -1)]
     return tuple(depth), tuple(time)
-
-
-def _rows(outputs_D: Tensor, embedded_1TD: Tensor) -> Tensor:
-    """The Jacobian (D, 1, T, D) of one vector by all embeddings."""
-    directions = torch.eye(len(outputs_D), device=outputs_D.device, dtype=outputs_D.dtype)
-    return torch.stack(
-        [torch.autograd.grad(outputs_D, embedded_1TD, direction, retain_graph=True)[0] for direction in directions]
-    )
 
 
 def _states(model: Model, batch: Batch) -> list[Tensor]:

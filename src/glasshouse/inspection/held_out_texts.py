@@ -195,7 +195,14 @@ def confusion(run: Run) -> Section:
     if PREDICTION not in values:
         values = run.task.evaluate(run.model, held_out.shard, run.spec.evaluation).items
     matrix = _matrix(run, values, held_out.split)
-    mistakes = _mistakes(replace(held_out, examples=np.arange(held_out.shard.documents)), values)
+    held_out = replace(held_out, examples=np.arange(held_out.shard.documents))
+    truth, predicted, sizes, labels = values[TRUTH], values[PREDICTION], values[PROBABILITY], matrix.labels
+    wrong = np.flatnonzero(truth != predicted)
+    by_confidence = wrong[np.argsort(-sizes[wrong], kind="stable")]
+    mistakes = [
+        (held_out.text(index), labels[truth[index]], labels[predicted[index]], probability(float(sizes[index])))
+        for index in distinct(by_confidence, held_out.text, MOST_ERRORS)
+    ]
     if done:
         content = {"format": FORMAT, "step": run.final_step, "mistakes": mistakes}
         atomic_files.write_json(run.folder.confusion_file, {**content, "confusion": asdict(matrix)})
@@ -210,18 +217,6 @@ def _section(matrix: Confusion, mistakes: Sequence[Sequence[str]]) -> Section:
 def _matrix(run: Run, values: dict[str, np.ndarray], split: str) -> Confusion:
     counts = confusion_matrix(values[TRUTH], values[PREDICTION], len(run.task.labels))
     return Confusion(run.task.labels, counts.tolist(), f"{len(values[TRUTH]):,} {split} texts")
-
-
-def _mistakes(held_out: HeldOutTexts, values: dict[str, np.ndarray]) -> list[tuple[str, ...]]:
-    """The wrong predictions as text, most confident first."""
-    truth, predicted, sizes = values[TRUTH], values[PREDICTION], values[PROBABILITY]
-    wrong = np.flatnonzero(truth != predicted)
-    by_confidence = wrong[np.argsort(-sizes[wrong], kind="stable")]
-    labels = held_out.run.task.labels
-    return [
-        (held_out.text(index), labels[truth[index]], labels[predicted[index]], probability(float(sizes[index])))
-        for index in distinct(by_confidence, held_out.text, MOST_ERRORS)
-    ]
 
 
 def _read_confusion(run: Run) -> Section | None:

@@ -18,15 +18,7 @@ from glasshouse.models import parameter_counts
 from glasshouse.records import metric_log
 from glasshouse.records.checkpoint import steps as checkpoint_steps
 from glasshouse.records.status import Status
-from glasshouse.results.report import (
-    AttentionMap,
-    Curve,
-    ExplainedText,
-    Report,
-    Sample,
-    Section,
-    Token,
-)
+from glasshouse.results.report import AttentionMap, Curve, ExplainedText, Report, Sample, Section, Token
 from glasshouse.results.table import Table
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
@@ -45,6 +37,7 @@ MOST_HEADLINES = 3
 LARGE_PERPLEXITY = 100
 # Guessing each byte evenly.
 BITS_OF_A_BYTE = 8.0
+OTHER_CURVES = ("learning_rate", "gradient_norm", "tokens_per_second")
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
 SECTIONS: dict[str, Callable[[Run], Section]] = {
     "confusion": held_out_texts.confusion,
@@ -58,7 +51,12 @@ def collect(run: Run) -> Report:
     """The content of the page. The report of an unfinished run leaves out what does not exist yet."""
     facts, rows, title = run.facts, run.metrics, run.task.quality.title
     trained = bool(checkpoint_steps(run.folder.checkpoints))
-    samples = _samples(run) if trained and run.continues_text else []
+    samples: list[Completion] = []
+    if trained and run.continues_text:
+        prompts = tuple(dict.fromkeys(run.spec.evaluation.prompts)) or ("",)
+        samples = run.sample(prompts, tokens=run.spec.evaluation.sample_tokens, alternatives=5, **SAMPLING)
+    # How the samples were drawn, with the option of `glasshouse sample` for each setting.
+    settings = "".join(f"{name.replace('_', '-')} {value:g}, " for name, value in SAMPLING.items())
     parameters = parameter_counts.parameters_by_part(run.model) if trained else {}
     plan = facts.get("plan", {})
     notes = [*filter(None, [plan.get("choice")]), *plan.get("notes", ())]
@@ -84,20 +82,13 @@ def collect(run: Run) -> Report:
         quality=_quality(run, rows),
         quality_name=title[:1].upper() + title[1:],
         samples=tuple(_sample_tokens(run, sample) for sample in samples),
-        sampling=_sampling_text(run) if samples else "",
+        sampling=f"{settings}at most {run.spec.evaluation.sample_tokens:,} tokens" if samples else "",
         attention=attention,
         parameters=tuple(parameters.items()),
         planned_costs=_planned_costs(run),
         spec=spec_files.to_toml(run.spec),
         machine=tuple(facts.get("machine", {}).items()),
-        other=_curves(
-            rows,
-            {
-                "learning rate": "learning_rate",
-                "gradient norm": "gradient_norm",
-                "tokens per second": "tokens_per_second",
-            },
-        ),
+        other=_curves(rows, {name.replace("_", " "): name for name in OTHER_CURVES}),
         notes=tuple(notes),
         commands=suggestions.commands(run),
         baselines=run.baselines.section(run.task.metrics) if run.baselines else None,
@@ -105,18 +96,6 @@ def collect(run: Run) -> Report:
         final=Table("", columns, final) if final else None,
         **shown,
     )
-
-
-def _samples(run: Run) -> list[Completion]:
-    settings = run.spec.evaluation
-    prompts = tuple(dict.fromkeys(settings.prompts)) or ("",)
-    return run.sample(prompts, tokens=settings.sample_tokens, alternatives=5, **SAMPLING)
-
-
-def _sampling_text(run: Run) -> str:
-    """How the samples were drawn, and the option of `glasshouse sample` for each setting."""
-    settings = ", ".join(f"{name.replace('_', '-')} {value:g}" for name, value in SAMPLING.items())
-    return f"{settings}, at most {run.spec.evaluation.sample_tokens:,} tokens"
 
 
 def _sample_tokens(run: Run, sample: Completion) -> Sample:
@@ -161,10 +140,9 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
         if shortened and split.startswith("validation"):
             headlines = headlines[:1]
         figures += [(f"{split} {title}", figure) for title, figure in headlines]
-    if "seconds" in outcome:
-        figures.append(("training time", duration(outcome["seconds"])))
-    if "evaluation_seconds" in outcome:
-        figures.append(("final evaluation", duration(outcome["evaluation_seconds"])))
+    for name, title in (("seconds", "training time"), ("evaluation_seconds", "final evaluation")):
+        if name in outcome:
+            figures.append((title, duration(outcome[name])))
     if speed := outcome.get("batches_per_second"):
         figures.append(("batches per second", f"{speed:.3g}"))
     if "plan" in run.facts:
@@ -218,9 +196,8 @@ def _curves_note(run: Run) -> str:
         weights = f"The final evaluation is of the best weights, those of step {run.final_step:,}."
         sentences.append(f"The validation curve was measured during training. {weights}")
         if not math.isclose(final[best["metric"]], best["value"], rel_tol=1e-6):
-            sentences.append(
-                "It is more thorough than the evaluations during training, so its figures differ from the curve."
-            )
+            thorough = "It is more thorough than the evaluations during training"
+            sentences.append(f"{thorough}, so its figures differ from the curve.")
     return " ".join(sentences)
 
 
@@ -266,12 +243,9 @@ def _planned_costs(run: Run) -> Table | None:
     if outcome:
         measured = duration(outcome.get("seconds", 0.0) + outcome.get("evaluation_seconds", 0.0))
     memory = size(outcome["memory"]) if outcome.get("memory") else "not known"
-    on_gpu = run.facts.get("machine", {}).get("device") == "cuda"
-    counted = (
-        "all tensors on the GPU at the peak"
-        if on_gpu
-        else "the growth of the whole process at the peak, with libraries and data"
-    )
+    counted = "the growth of the whole process at the peak, with libraries and data"
+    if run.facts.get("machine", {}).get("device") == "cuda":
+        counted = "all tensors on the GPU at the peak"
     rows = (
         ("training time and final evaluation", predicted, measured),
         ("memory", size(sum(plan.get("memory", {}).values())), memory),

@@ -10,7 +10,7 @@ output are collected for each source:
 The grammar of the scenes makes the last two kinds, without the run. A text counts once per source and kind.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -39,16 +39,14 @@ class Output:
     """A candidate translation.
 
     source: the number of the source text.
-    label: whether the reference entails the output, according to their meanings (entailment, neutral or contradiction).
-    reverse_label: whether the output entails the reference.
+    labels: whether the reference entails the output, and the output the reference (entailment, neutral or contradiction).
     """
 
     source: int
     kind: str
     text: str
     adequacy: float
-    label: str
-    reverse_label: str
+    labels: tuple[str, str]
 
 
 def collect(run: Run, sources: Sequence[str], references: Sequence[str], progress: Progress = no_progress) -> list[Output]:
@@ -78,28 +76,20 @@ def sample(run: Run, texts: Sequence[str], sampling: Sampling, batch: int = 32) 
     sources = [run.tokenizer.encode(text, specials=False).tolist() for text in texts]
     translations: list[str] = []
     for start in range(0, len(sources), batch):
-        rows = _sample_batch(run, task, sources[start : start + batch], sampling, start)
-        translations += [run.tokenizer.decode(row) for row in rows]
+        chunk, model = sources[start : start + batch], run.model
+        if not task.decoder_only:
+            inputs = task.encoder_inputs(chunk)
+            model = model.condition_on(inputs["source"].to(run.device), inputs["lengths"].to(run.device))  # type: ignore[operator]
+        engine = GenerationEngine(model, task.context, run.tokenizer.vocabulary)
+        rows = engine.add_all(task.decoder_prompts(chunk), sampling, range(start, start + len(chunk)))
+        for _ in range(task.max_lengths[1]):
+            for row, sampled in engine.step() if engine.rows else ():
+                if sampled.token == task.end:
+                    engine.remove(row)
+        for row in rows:
+            end = row.generated.index(task.end) if task.end in row.generated else None
+            translations.append(run.tokenizer.decode(row.generated[:end]))
     return translations
-
-
-def _sample_batch(
-    run: Run, task: Translate, sources: list[list[int]], sampling: Sampling, start: int
-) -> Iterator[list[int]]:
-    """The generated tokens of each source of a batch; `start` is the index of the first source."""
-    prompts, model = task.decoder_prompts(sources), run.model
-    if not task.decoder_only:
-        inputs = task.encoder_inputs(sources)
-        model = model.condition_on(inputs["source"].to(run.device), inputs["lengths"].to(run.device))  # type: ignore[operator]
-    engine = GenerationEngine(model, task.context, run.tokenizer.vocabulary)
-    rows = engine.add_all(prompts, sampling, range(start, start + len(sources)))
-    for _ in range(task.max_lengths[1]):
-        for row, sampled in engine.step() if engine.rows else ():
-            if sampled.token == task.end:
-                engine.remove(row)
-    for row in rows:
-        generated = row.generated
-        yield generated[: generated.index(task.end)] if task.end in generated else generated
 
 
 def _label_output(source: int, kind: str, text: str, reference: str) -> Output | None:
@@ -109,11 +99,10 @@ def _label_output(source: int, kind: str, text: str, reference: str) -> Output |
         return None
     meaning = parser.parse(text)
     # A text without a meaning is labelled neutral in both directions.
-    label = reverse_label = "neutral"
+    labels = ("neutral", "neutral")
     if meaning is not None:
-        label = entailment.label_pair(reference_meaning, meaning)
-        reverse_label = entailment.label_pair(meaning, reference_meaning)
-    return Output(source, kind, text, parser.adequacy(reference_meaning, text), label, reverse_label)
+        labels = entailment.label_pair(reference_meaning, meaning), entailment.label_pair(meaning, reference_meaning)
+    return Output(source, kind, text, parser.adequacy(reference_meaning, text), labels)
 
 
 def mean_adequacy(outputs: Sequence[str], references: Sequence[str]) -> float:

@@ -42,8 +42,6 @@ def correlations(
     estimates: dict[str, dict[str, CorrelationEstimate]] = {}
     for name, values in scores.items():
         values = np.asarray(values, float)
-        if len(values) != len(adequacy):
-            raise ValueError(f"{name} has {len(values)} scores for {len(adequacy)} texts")
         bootstrap = [_statistics(values[index], adequacy[index]) for index in resamples]
         estimates[name] = {
             statistic: CorrelationEstimate(value, *_interval([draw[statistic] for draw in bootstrap if statistic in draw]))
@@ -58,16 +56,13 @@ def _statistics(values: np.ndarray, adequacy: np.ndarray) -> dict[str, float]:
     from scipy import stats  # takes a second
 
     ranks = stats.rankdata(values)
-    statistics = {"pearson": _correlation(values, adequacy), "spearman": _correlation(ranks, stats.rankdata(adequacy))}
+    pairs = {"pearson": (values, adequacy), "spearman": (ranks, stats.rankdata(adequacy))}
+    statistics = {name: float(np.corrcoef(*pair)[0, 1]) for name, pair in pairs.items()}
     adequate = adequacy >= 1
     if 0 < (count := int(adequate.sum())) < len(adequate):
         # The Mann-Whitney U statistic, from the rank sum, divided by the number of pairs.
         statistics["area"] = float((ranks[adequate].sum() - count * (count + 1) / 2) / (count * (len(adequate) - count)))
     return statistics
-
-
-def _correlation(first: np.ndarray, second: np.ndarray) -> float:
-    return float(np.corrcoef(first, second)[0, 1])
 
 
 def _resamples(sources: np.ndarray, draws: int) -> list[np.ndarray]:

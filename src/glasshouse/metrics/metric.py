@@ -139,16 +139,6 @@ class Metrics(Mapping[str, Metric]):
         """A metric by name. A name that is not declared gives a metric with a title made from the name and no direction."""
         return self[name] if name in self else Metric(name, name.replace("_", " ").replace(".", " of "), "{:.4g}")
 
-    def __contains__(self, name: object) -> bool:
-        try:
-            return isinstance(name, str) and bool(self[name])
-        except KeyError:
-            return False
-
-    def ordered(self, values: Mapping[str, float]) -> list[str]:
-        """The declared metrics among these values, in the order of the columns of a table."""
-        return [name for name in self._known if name in values]
-
     def headlines(self, values: Mapping[str, float]) -> list[tuple[str, str]]:
         """(title, formatted value) of the headline metrics that were measured."""
         return [(self[name].title, self[name].text(values[name])) for name in self.headline if name in values]

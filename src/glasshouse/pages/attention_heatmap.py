@@ -35,17 +35,13 @@ def heads(attention: AttentionMap, first_layer: int = 1, first_head: int = 1) ->
     """Every head, ordered by layer, then by head."""
     weights_LHQK = clean_weights(attention.weights)
     pattern = self_attention_pattern if attention.sources is None else cross_attention_pattern
-
-    def describe(weights_QK: np.ndarray) -> str:
-        return pattern(weights_QK) if weights_QK.any() else "pruned"
-
     return [
         HeadImage(
             layer + first_layer,
             head + first_head,
             image_url(weights_QK, RAMPS["light"]),
             image_url(weights_QK, RAMPS["dark"]),
-            describe(weights_QK),
+            pattern(weights_QK) if weights_QK.any() else "pruned",
         )
         for layer, weights_HQK in enumerate(weights_LHQK)
         for head, weights_QK in enumerate(weights_HQK)
@@ -101,7 +97,7 @@ def self_attention_pattern(weights_QK: np.ndarray) -> str:
         "the previous token": weights_QK[rows, rows - 1].mean(),
         "the first token": weights_QK[rows, 0].mean(),
     }
-    return _strongest(mean_weights) or _spread(weights_QK[rows])
+    return _pattern(mean_weights, weights_QK[rows])
 
 
 def cross_attention_pattern(weights_QK: np.ndarray) -> str:
@@ -116,17 +112,14 @@ def cross_attention_pattern(weights_QK: np.ndarray) -> str:
         "the first source token": weights_QK[:, 0].mean(),
         "the last source token": weights_QK[:, -1].mean(),
     }
-    return _strongest(mean_weights) or _spread(weights_QK)
+    return _pattern(mean_weights, weights_QK)
 
 
-def _strongest(mean_weights: dict[str, float]) -> str:
-    """The target with the largest mean weight; the empty string if that weight is small."""
+def _pattern(mean_weights: dict[str, float], weights_QK: np.ndarray) -> str:
+    """The target with the largest mean weight; if that is small, the effective number of attended tokens."""
     target, weight = max(mean_weights.items(), key=lambda item: item[1])
-    return f"mostly {target} (mean weight {weight:.2f})" if weight >= 0.4 else ""
-
-
-def _spread(weights_QK: np.ndarray) -> str:
-    """The effective number of attended tokens: the exponential of the mean entropy."""
+    if weight >= 0.4:
+        return f"mostly {target} (mean weight {weight:.2f})"
     entropy = -(weights_QK * np.log(np.maximum(weights_QK, 1e-12))).sum(axis=1).mean()
     tokens = f"{np.exp(entropy):.0f}"
     return f"spread over about {tokens} token{'' if tokens == '1' else 's'}"

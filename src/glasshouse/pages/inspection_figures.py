@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from glasshouse.pages.figures import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
 # The two ends of a diverging scale: against and for.
 AGAINST, NEUTRAL, FOR = LIGHT["rust"], LIGHT["raised"], LIGHT["accent"]
@@ -30,16 +31,6 @@ MOST_LABELS = 64
 MOST_LAYERS = 14
 # Captioned pictures side by side, and the characters in a line below one.
 PICTURES_PER_ROW, CAPTION_LENGTH = 3, 36
-
-
-@dataclass(frozen=True)
-class HeatMap:
-    """A titled table of numbers: `values` (rows, columns); NaN is an empty cell."""
-
-    title: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: np.ndarray
 
 
 def bars(
@@ -65,33 +56,47 @@ def bars(
     figures.save(figure, path)
 
 
-def heat_maps(maps: Sequence[HeatMap], path: str | Path, title: str, unit: str) -> None:
-    """Heat maps below each other on one diverging scale around zero, which ends at the largest absolute value up to 1.5."""
-    widest = max(len(heat_map.columns) for heat_map in maps)
-    rows = sum(len(heat_map.rows) for heat_map in maps)
+def heat_maps(
+    maps: Mapping[str, tuple[Sequence[str], Sequence[str], np.ndarray]], path: str | Path, title: str, unit: str
+) -> None:
+    """Heat maps below each other: title -> rows, columns and values, which are NaN in an empty cell.
+
+    They share one diverging scale around zero, which ends at the largest absolute value up to 1.5.
+    """
+    widest = max(len(columns) for _, columns, _ in maps.values())
+    heights = [len(rows) + 2.5 for rows, _, _ in maps.values()]
     width = min(24.0, max(6.4, 0.26 * widest + 2.4))
-    figure = figures.new_figure(width, 0.24 * rows + 1.15 * len(maps) + 0.8, path)
-    heights = [len(heat_map.rows) + 2.5 for heat_map in maps]
+    figure = figures.new_figure(width, 0.24 * (sum(heights) - 2.5 * len(maps)) + 1.15 * len(maps) + 0.8, path)
     panels = figure.subplots(len(maps), 1, squeeze=False, height_ratios=heights)[:, 0]
-    finite = [np.abs(heat_map.values[np.isfinite(heat_map.values)]) for heat_map in maps]
-    limit = min(1.5, max([float(values.max()) for values in finite if len(values)] + [1e-6]))
-    for panel, heat_map in zip(panels, maps, strict=True):
-        image = panel.imshow(
-            heat_map.values,
-            cmap=figures.ramp("against-for", (AGAINST, NEUTRAL, FOR)),
-            vmin=-limit,
-            vmax=limit,
-            aspect="auto",
-        )
-        panel.set_title(plain(heat_map.title), fontsize=9, color=figures.INK, loc="left")
-        panel.set_yticks(range(len(heat_map.rows)), [plain(row) for row in heat_map.rows], fontsize=8, color=figures.SOFT)
-        _label_columns(panel, heat_map.columns)
+    largest = max(np.abs(values[np.isfinite(values)]).max(initial=1e-6) for _, _, values in maps.values())
+    for panel, (name, (rows, columns, values)) in zip(panels, maps.items(), strict=True):
+        shown = list(map(attention_heatmap.label, columns)) if len(columns) <= MOST_LABELS else []
+        image = _heat_map(panel, values, rows, shown, (AGAINST, NEUTRAL, FOR), -min(1.5, largest), min(1.5, largest))
+        panel.set_title(plain(name), fontsize=9, color=figures.INK, loc="left")
     bar = figure.colorbar(image, ax=list(panels), shrink=0.5, aspect=30)
     bar.set_label(unit, fontsize=8, color=figures.SOFT)
     bar.ax.tick_params(labelsize=8, colors=figures.SOFT)
     bar.outline.set_visible(False)
     figure.suptitle("\n".join(textwrap.wrap(plain(title), 100)), fontsize=9.5, color=figures.INK)
     figures.save(figure, path)
+
+
+def _heat_map(
+    panel: Axes,
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    colours: Sequence[str],
+    low: float,
+    high: float,
+) -> AxesImage:
+    image = panel.imshow(values, cmap=figures.ramp("values", colours), vmin=low, vmax=high, aspect="auto")
+    panel.set_yticks(range(len(rows)), [plain(row) for row in rows], fontsize=8, color=figures.SOFT)
+    font = {"fontsize": 7, "color": figures.SOFT, "family": "monospace"}
+    panel.set_xticks(range(len(columns)), [plain(column) for column in columns], rotation=60, ha="right", **font)
+    panel.tick_params(length=0)
+    panel.spines[:].set_visible(False)
+    return image
 
 
 def lens(
@@ -102,25 +107,18 @@ def lens(
     path: str | Path,
 ) -> None:
     """The likeliest output of each stage (rows, the last stage at the top) at each position (columns)."""
-    shape = len(stages), len(rows)
-    figure = figures.new_figure(min(40.0, 0.82 * shape[1] + 1.6), 0.36 * shape[0] + 1.5, path)
+    figure = figures.new_figure(min(40.0, 0.82 * len(rows) + 1.6), 0.36 * len(stages) + 1.5, path)
     panel = figure.add_subplot()
     shades = np.sqrt(np.array(probabilities, dtype=float))[::-1]
-    panel.imshow(shades, cmap=figures.ramp("attention", RAMPS["light"]), vmin=0, vmax=1, aspect="auto")
-    for row in range(shape[0]):
-        for column in range(shape[1]):
-            stage = shape[0] - 1 - row
-            text = plain(attention_heatmap.label(names[stage][column])[:11])
-            colour = "white" if shades[row, column] > 0.62 else figures.INK
-            panel.text(column, row, text, ha="center", va="center", fontsize=7, color=colour, family="monospace")
-    panel.set_yticks(range(shape[0]), list(reversed(stages)), fontsize=8, color=figures.SOFT)
     whole = len(rows) == 1 and not rows[0]
-    labels = ["the whole text"] if whole else [plain(attention_heatmap.label(token)) for token in rows]
-    panel.set_xticks(range(shape[1]), labels, fontsize=7.5, color=figures.SOFT, rotation=45, ha="right", family="monospace")
+    labels = ["the whole text"] if whole else list(map(attention_heatmap.label, rows))
+    _heat_map(panel, shades, stages[::-1], labels, RAMPS["light"], 0, 1)
+    for (row, column), shade in np.ndenumerate(shades):
+        text = plain(attention_heatmap.label(names[-1 - row][column])[:11])
+        colour = "white" if shade > 0.62 else figures.INK
+        panel.text(column, row, text, ha="center", va="center", fontsize=7, color=colour, family="monospace")
     panel.set_xlabel("" if whole else "prediction at this token", color=figures.SOFT, fontsize=8.5)
     panel.set_title("the likeliest output by layer; darker is likelier", fontsize=9.5, color=figures.INK, loc="left")
-    panel.tick_params(length=0)
-    panel.spines[:].set_visible(False)
     figures.save(figure, path)
 
 
@@ -173,18 +171,6 @@ def _log_scale(series: Sequence[MarkGroup]) -> dict[str, Axis]:
 
 def _tones(lines: Mapping[str, object]) -> list[str]:
     return [TONES[index % len(TONES)] for index in range(len(lines))]
-
-
-def _label_columns(panel: Axes, columns: Sequence[str]) -> None:
-    panel.tick_params(length=0)
-    panel.spines[:].set_visible(False)
-    if len(columns) > MOST_LABELS:
-        panel.set_xticks([])
-        return
-    labels = [plain(attention_heatmap.label(column)) for column in columns]
-    panel.set_xticks(
-        range(len(columns)), labels, fontsize=7, color=figures.SOFT, rotation=60, ha="right", family="monospace"
-    )
 
 
 def energies(layers: Mapping[str, Mapping[str, Sequence[float]]], path: str | Path) -> None:
