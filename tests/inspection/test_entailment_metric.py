@@ -3,7 +3,9 @@
 import pytest
 
 import glasshouse
-from glasshouse.inspection import entailment_metric, scene_outputs
+from glasshouse.data.sources.scenes.translations import GermanScenes
+from glasshouse.generation.sampling_options import Sampling
+from glasshouse.inspection import entailment_metric
 from glasshouse.specs.errors import GlasshouseError
 from tests.refusals import refused
 
@@ -30,7 +32,7 @@ def test_every_split_has_its_metrics(scene_translator, judge):
         assert values["unknown_share"] == 0
         assert {"bleu", "chrf", "exact"} <= set(values)
         assert values["outputs.swapped"] == values["outputs.reworded"] == 12
-        assert values["outputs.all"] == sum(values[f"outputs.{kind}"] for kind in scene_outputs.KINDS)
+        assert values["outputs.all"] == sum(values[f"outputs.{kind}"] for kind in entailment_metric.KINDS)
         for score in ("bleu", "chrf", "entailment", "entailment_both"):
             low, high = (values[f"pearson.{score}.swapped.{end}"] for end in ("low", "high"))
             assert -1 <= low <= high <= 1
@@ -59,3 +61,13 @@ def test_options_that_do_not_fit_are_refused(scene_translator, judge):
             glasshouse.evaluate(scene_translator, device="cpu", **arguments)
     with refused(GlasshouseError, "'classify'"):
         glasshouse.evaluate(judge, device="cpu", metric="entailment", judge=judge)
+
+
+def test_samples_depend_only_on_the_seed_and_their_index(scene_translator):
+    run = glasshouse.open_run(scene_translator, device="cpu")
+    texts = [document.text for document in GermanScenes().documents("test")][:9]
+    sampled = entailment_metric.sample(run, texts, Sampling(temperature=1.0, seed=3))
+    assert sampled == entailment_metric.sample(run, texts, Sampling(temperature=1.0, seed=3), batch=4)
+    assert sampled != entailment_metric.sample(run, texts, Sampling(temperature=1.0, seed=4))
+    greedy = [n_best[0].text for n_best in run.translate(texts, beams=1)]
+    assert entailment_metric.sample(run, texts, Sampling(temperature=0.0)) == greedy

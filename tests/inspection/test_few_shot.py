@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import glasshouse
-from glasshouse.api.experiments import draw_few_shot
+from glasshouse.api import experiments
 from glasshouse.inspection import few_shot
 from glasshouse.inspection.few_shot import TEMPLATE, Template
 from glasshouse.inspection.labelled_texts import LabelledTexts
@@ -82,8 +82,11 @@ def test_a_model_that_knows_the_template_beats_the_most_frequent_class(tmp_path)
     assert result.split == "test"
     again = few_shot.measure(run, SPLITS, shots=(0, 1), draws=2)
     assert result == again
-    draw_few_shot(result, tmp_path / "shots.svg")
-    assert "most frequent class" in (tmp_path / "shots.svg").read_text()
+    rows = [f"{label}\t{text}" for split in SPLITS.values() for text, label in zip(split.texts, split.labels, strict=True)]
+    (tmp_path / "rows.tsv").write_text("\n".join(rows) + "\n")
+    data, picture = str(tmp_path / "rows.tsv"), tmp_path / "shots.svg"
+    experiments.few_shot(run, data, shots=(0, 1), draws=2, output=picture, device="cpu")
+    assert "most frequent class" in picture.read_text()
 
 
 def test_truncated_prompts_are_counted_and_draws_have_an_interval():

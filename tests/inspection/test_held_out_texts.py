@@ -73,3 +73,19 @@ def test_a_repeated_text_is_shown_once() -> None:
     assert held_out_texts.distinct(range(6), texts.__getitem__, 3) == [0, 1, 3]
     assert held_out_texts.distinct([5, 4, 1, 0], texts.__getitem__, 9) == [5, 4, 0]
     assert held_out_texts.distinct([], texts.__getitem__, 3) == []
+
+
+def half(right):
+    return sorted(held_out_texts.wrong_and_right(right, 12))
+
+
+def test_half_of_the_shown_predictions_are_wrong_if_enough_are_wrong() -> None:
+    right = np.zeros(200, bool)
+    assert half(right) == list(range(12))
+    right[2::2] = True
+    assert half(right) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
+    assert (~right[half(right)]).sum() == 6
+    right[:] = True
+    right[150] = False
+    assert half(right) == [*range(11), 150]
+    assert half(np.array([True, False])) == [0, 1]

@@ -1,23 +1,10 @@
-"""The translations in a report: which held-out pairs are shown, and which text the attention map shows."""
+"""The translations in a report: which text the attention map shows."""
 
-import numpy as np
 import pytest
 
 from glasshouse.inspection import run_report, translation_samples
 
 from .letter_translation import END, train_translator
-
-
-def test_half_of_the_shown_pairs_are_wrong_if_enough_are_wrong():
-    exact = np.zeros(200, bool)
-    assert translation_samples.choose_pairs(exact) == list(range(12))
-    exact[2::2] = True
-    assert translation_samples.choose_pairs(exact) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
-    assert (~exact[translation_samples.choose_pairs(exact)]).sum() == 6
-    exact[:] = True
-    exact[150] = False
-    assert translation_samples.choose_pairs(exact) == [*range(11), 150]
-    assert translation_samples.choose_pairs(np.array([True, False])) == [0, 1]
 
 
 @pytest.mark.slow

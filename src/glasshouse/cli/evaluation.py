@@ -108,6 +108,7 @@ def features(
     """
     from glasshouse.api import experiments
     from glasshouse.cli.run_output import print_metrics
+    from glasshouse.metrics.classification import CLASSIFICATION
 
     result = experiments.features(run, task, pooling, limit, field, label, device)
     if as_json:
@@ -120,7 +121,7 @@ def features(
     measured = {
         f"{scores.classifier}, {split}": metrics for scores in result.verdicts for split, metrics in scores.metrics.items()
     }
-    print_metrics(measured, result.metrics)
+    print_metrics(measured, CLASSIFICATION)
     strengths = ", ".join(f"{scores.strength:g} ({scores.classifier})" for scores in result.verdicts)
     console.print(f"inverse regularisation strength C, chosen by cross-validation: {strengths}")
     classes = dict.fromkeys(name for metrics in measured.values() for name in metrics if name.startswith("recall."))

@@ -17,7 +17,6 @@ import numpy as np
 from glasshouse.baselines import linear_models
 from glasshouse.inspection.labelled_texts import LabelledTexts
 from glasshouse.metrics.classification import CLASSIFICATION, PredictedClasses
-from glasshouse.metrics.metric import Metrics
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError
 
@@ -51,10 +50,6 @@ class Features:
     rows: dict[str, int]
     cut: int
     verdicts: tuple[ClassifierScores, ...]
-
-    @property
-    def metrics(self) -> Metrics:
-        return CLASSIFICATION
 
 
 def train_and_evaluate(

@@ -97,6 +97,13 @@ def distinct(indices: Iterable[int], text: Callable[[int], Any], most: int) -> l
     return list(chosen.values())
 
 
+def wrong_and_right(right: np.ndarray, most: int) -> list[int]:
+    """The places of the first wrong and of the first right predictions, in equal numbers if there are enough of both."""
+    wrong, correct = np.flatnonzero(~right).tolist(), np.flatnonzero(right).tolist()
+    shown = wrong[: max(most // 2, most - len(correct))]
+    return [*shown, *correct[: most - len(shown)]]
+
+
 def collect(run: Run, section: str) -> Section:
     """The scores of a task for one of SECTIONS; empty without held-out texts."""
     name, section_of = SECTIONS[section]
@@ -137,11 +144,8 @@ def _classes(held_out: HeldOutTexts, scores: LabelSetScores) -> Section:
 
 def _tags(held_out: HeldOutTexts, words: TaggedWords) -> Section:
     """With the first sentences with an error and the first without one, in equal numbers if there are enough of both."""
-    wrong = set(words.example[~words.right].tolist())
-    with_errors = [example for example in held_out.examples.tolist() if example in wrong]
-    without = [example for example in held_out.examples.tolist() if example not in wrong]
-    half = max(MOST_SENTENCES // 2, MOST_SENTENCES - len(without))
-    chosen = [*with_errors[:half], *without[: MOST_SENTENCES - min(half, len(with_errors))]]
+    right = ~np.isin(held_out.examples, words.example[~words.right])
+    chosen = held_out.examples[wrong_and_right(right, MOST_SENTENCES)].tolist()
     heading = "entity" if words.mark_entities else "tag"
     return Section(
         scores=ScoreTable(heading, words.counts, held_out.where),

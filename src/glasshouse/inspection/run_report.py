@@ -190,7 +190,15 @@ def scale(metric: Metric, values: Mapping[str, float], baselines: BaselineResult
 
 def _curves_note(run: Run) -> str:
     """Whether the curves have few points, which weights were evaluated, and whether the final figures are measured alike."""
-    sentences = [few] if (few := _few_evaluations(run)) else []
+    sentences = []
+    steps = [row["step"] for row in run.metrics if any(name.startswith("validation.") for name in row)]
+    if run.folder.status() == Status.DONE and 0 < len(steps) < evaluation_interval.FEWEST_EVALUATIONS:
+        has = "1 evaluation" if len(steps) == 1 else f"{len(steps)} evaluations"
+        few = f"The validation curve has {has}, fewer than {evaluation_interval.FEWEST_EVALUATIONS}"
+        sentences.append(f"{few}: it shows little of how the training went.")
+        every = evaluation_interval.interval_for_curve(max(steps))
+        if every < run.spec.evaluation.every:
+            sentences.append(f"With {evaluation_interval.FIELD}={every} it would have more.")
     best, final = run.facts.get("best"), run.final_metrics.get("validation")
     if best and final:
         weights = f"The final evaluation is of the best weights, those of step {run.final_step:,}."
@@ -199,20 +207,6 @@ def _curves_note(run: Run) -> str:
             thorough = "It is more thorough than the evaluations during training"
             sentences.append(f"{thorough}, so its figures differ from the curve.")
     return " ".join(sentences)
-
-
-def _few_evaluations(run: Run) -> str:
-    """That a trained run has curves of few evaluations, and what gives it more; empty if it has enough."""
-    steps = [row["step"] for row in run.metrics if any(name.startswith("validation.") for name in row)]
-    if run.folder.status() != Status.DONE or not 0 < len(steps) < evaluation_interval.FEWEST_EVALUATIONS:
-        return ""
-    has = "1 evaluation" if len(steps) == 1 else f"{len(steps)} evaluations"
-    every = evaluation_interval.interval_for_curve(max(steps))
-    remedy = f" With {evaluation_interval.FIELD}={every} it would have more." if every < run.spec.evaluation.every else ""
-    return (
-        f"The validation curve has {has}, fewer than {evaluation_interval.FEWEST_EVALUATIONS}: it shows little of how the "
-        f"training went.{remedy}"
-    )
 
 
 def _curves(

@@ -49,14 +49,6 @@ def collect(run: Run, map_tokens: int) -> Section:
     return Section(notes=tuple(notes), translations=translations, attention=attention)
 
 
-def choose_pairs(exact: np.ndarray) -> list[int]:
-    """The indices of the pairs to show, in order: the first wrong and the first exactly right translations."""
-    wrong, right = np.flatnonzero(~exact), np.flatnonzero(exact)
-    most_wrong = max(MOST_PAIRS // 2, MOST_PAIRS - len(right))
-    shown_wrong = wrong[:most_wrong]
-    return sorted([*shown_wrong.tolist(), *right[: MOST_PAIRS - len(shown_wrong)].tolist()])
-
-
 def _held_out_pairs(held_out: HeldOutTexts, task: Translate) -> tuple[list[Translated], str]:
     """Some of the first pairs of the split, translated as in evaluation, and how many of these are right."""
     run, shard = held_out.run, held_out.shard
@@ -70,7 +62,9 @@ def _held_out_pairs(held_out: HeldOutTexts, task: Translate) -> tuple[list[Trans
     first = "first " if len(translated) < shard.documents else ""
     summary = f"of the {first}{len(translated):,} {held_out.split} pairs, {int(exact.sum()):,} are exactly right"
     unique = held_out_texts.distinct(range(len(translated)), translated.__getitem__, len(translated))
-    return [translated[unique[place]] for place in choose_pairs(exact[unique])], summary
+    return [
+        translated[unique[place]] for place in sorted(held_out_texts.wrong_and_right(exact[unique], MOST_PAIRS))
+    ], summary
 
 
 def _attention_map(run: Run, task: Translate, texts: Iterable[str], most_tokens: int) -> AttentionMap | None:
