@@ -166,7 +166,8 @@ def heads(
     result = glasshouse.heads(run, methods, data, examples, replacement, output, device)
     correlations = result.correlations()
     if as_json:
-        print(json.dumps({**asdict(result), "correlations": [asdict(one) for one in correlations]}))
+        estimates = [{"method": name, **asdict(one)} for name, one in correlations.items()]
+        print(json.dumps({**asdict(result), "correlations": estimates}))
         return
     first = next(iter(result.scores))
     titles = {"ablation": "rise of the loss without it", "gradient": "by gradient", "attention": "by attention"}
@@ -177,10 +178,9 @@ def heads(
     show(("head", *(titles[name] for name in result.scores)), rows, right=range(1, 1 + len(result.scores)))
     costs = ", ".join(f"{name} {duration(seconds)}" for name, seconds in result.seconds.items())
     console.print(f"loss {result.loss:.4f} on {result.examples} examples; time: {costs}")
-    for one in correlations:
+    for name, one in correlations.items():
         console.print(
-            f"rank correlation of {one.method} with the damage: {one.value:.2f} "
-            f"(95 % interval {one.low:.2f} to {one.high:.2f})"
+            f"rank correlation of {name} with the damage: {one.value:.2f} (95 % interval {one.low:.2f} to {one.high:.2f})"
         )
     if output:
         console.print(str(output))

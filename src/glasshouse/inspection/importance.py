@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from glasshouse.inspection.capture import edit
 from glasshouse.inspection.example_batches import batch_size, captured
+from glasshouse.metrics.adequacy_correlation import CorrelationEstimate
 from glasshouse.models.head_pruning import layer_number, stack_title
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.block import Block
@@ -41,16 +42,6 @@ class AttentionHead:
 
 
 @dataclass(frozen=True)
-class RankCorrelation:
-    """Spearman's rank correlation of an estimate with the damage by ablation, with its 95 % interval."""
-
-    method: str
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class HeadImportance:
     """The importance of every head by each method; larger is more important.
 
@@ -69,22 +60,22 @@ class HeadImportance:
         """The heads from the least to the most important."""
         return sorted(range(len(self.heads)), key=lambda index: self.scores[method][index])
 
-    def correlations(self) -> list[RankCorrelation]:
+    def correlations(self) -> dict[str, CorrelationEstimate]:
         """How well each estimate predicts the damage; empty without ablation or with fewer than five heads."""
         if "ablation" not in self.scores or len(self.heads) < 5:
-            return []
-        others = [method for method in self.scores if method != "ablation"]
-        return [rank_correlation(method, self.scores[method], self.scores["ablation"]) for method in others]
+            return {}
+        damage = self.scores["ablation"]
+        return {name: rank_correlation(scores, damage) for name, scores in self.scores.items() if name != "ablation"}
 
 
-def rank_correlation(method: str, estimate: Sequence[float], damage: Sequence[float]) -> RankCorrelation:
-    """Spearman's correlation; the interval is by Fisher's transformation with the variance of Bonett and Wright (2000)."""
+def rank_correlation(estimate: Sequence[float], damage: Sequence[float]) -> CorrelationEstimate:
+    """Spearman's correlation; the 95 % interval is by Fisher's transformation (variance of Bonett and Wright, 2000)."""
     from scipy import stats  # takes a second
 
     value = float(stats.spearmanr(estimate, damage).statistic)
     error = np.sqrt((1 + value**2 / 2) / (len(damage) - 3))
     low, high = np.tanh(np.arctanh(np.clip(value, -0.999999, 0.999999)) + 1.96 * error * np.array([-1, 1]))
-    return RankCorrelation(method, value, float(low), float(high))
+    return CorrelationEstimate(value, float(low), float(high))
 
 
 # The parts of a block, with the words for them.

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.inspection.example_batches import batch_size
-from glasshouse.inspection.importance import METHODS, HeadImportance, batch_loss, find_heads, head_importance
+from glasshouse.inspection.importance import METHODS, HeadImportance, batch_loss, head_importance
 from glasshouse.models import head_pruning, parameter_counts
 from glasshouse.records import checkpoint, run_folder
 from glasshouse.records.checkpoint import Checkpoint
@@ -225,7 +225,6 @@ def pruning_curves(
     """The curves of several orders of removal. Every other example ranks the heads, the rest measure the loss."""
     if unknown := [order for order in orders if order not in ORDERS]:
         raise GlasshouseError(f"is not one of: {', '.join(ORDERS)}", "method", unknown[0])
-    find_heads(run)
     batches = [batch for batch in batches if batch_size(batch) > 1]
     if not batches:
         raise GlasshouseError("leaves none to measure the loss on: the others rank the heads; give more", "examples", 1)

@@ -216,7 +216,7 @@ def pruned_losses(run: Run, examples: int, train_steps: int) -> dict[str, float]
     ranked = pruning.with_random_order(importance, run.spec.training.seed)
     found = {}
     for order in ORDERS:
-        correlation = head_importance.rank_correlation(order, ranked.scores[order], damage)
+        correlation = head_importance.rank_correlation(ranked.scores[order], damage)
         found[f"correlation/{order}"] = correlation.value
         curve = pruning.curve(run, ranked, order, measuring, train_steps, SHARES, run.spec.training.seed)
         for point in curve.points:
