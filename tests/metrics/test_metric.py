@@ -48,7 +48,6 @@ def test_a_very_large_value_is_short_and_a_count_is_exact():
 def test_headlines_are_the_measured_ones_in_their_order():
     assert METRICS.headlines({"loss": 0.5, "examples": 3.0}) == [("loss", "0.5000")]
     assert METRICS.headlines({"loss": 0.5, "accuracy": 0.25}) == [("accuracy", "25.00%"), ("loss", "0.5000")]
-    assert METRICS.ordered({"examples": 3.0, "loss": 0.5, "other": 1.0}) == ["loss", "examples"]
 
 
 def test_a_metric_per_token_depends_on_the_tokenizer():
