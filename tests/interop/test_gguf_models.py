@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from glasshouse.interop import gguf_models, imported_model, llama2c, llama_cpp
+from glasshouse.certificates.round_trips import greedy_in_llama_cpp
+from glasshouse.interop import gguf_models, imported_model, llama2c
 from glasshouse.interop.architectures.config_fields import field_values, with_field_values
 from glasshouse.interop.gguf_file import GGUF
 from glasshouse.runs.run import Run
@@ -23,6 +24,7 @@ from tests.refusals import refused
 
 from .gguf_models import GPT2, LLAMA, MODELS, PATTERNS, PROMPTS, logits, random_run, read_gguf, write_gguf
 from .llama2c_files import STORY, TEXTS, stories_file
+from .llama_cpp import tokens_in_llama_cpp
 
 gguf = needs.package("gguf")
 needs.package("xllamacpp")
@@ -33,7 +35,7 @@ def test_llama_cpp_continues_as_glasshouse_does(name, byte_pairs, tmp_path):
     run = random_run(byte_pairs[PATTERNS.get(name, "gpt-2")], MODELS[name], name)
     path = tmp_path / f"{name}.gguf"
     gguf_models.export(run, path)
-    theirs = llama_cpp.greedy_in_llama_cpp(path, PROMPTS, 50)
+    theirs = greedy_in_llama_cpp(path, PROMPTS, 50)
     ours = run.sample(PROMPTS, tokens=50, temperature=0, alternatives=2)
     assert theirs == [[choice.token for choice in completion.choices] for completion in ours]
     choices = [choice for completion in ours for choice in completion.choices]
@@ -67,12 +69,12 @@ def test_the_story_in_llama_cpp(tmp_path):
     path = tmp_path / "stories.gguf"
     gguf_models.export(run, path)
     prompts = ["", "Once upon a time", "The big dog\nran", "“Héllo” 😀", "Lily and Tom"]
-    theirs = llama_cpp.greedy_in_llama_cpp(path, prompts, 65)
+    theirs = greedy_in_llama_cpp(path, prompts, 65)
     ours = run.sample(prompts, tokens=65, temperature=0)
     assert theirs == [[choice.token for choice in completion.choices] for completion in ours]
     assert run.tokenizer.decode(theirs[0]).startswith(STORY)
     texts = [text for text in TEXTS if "<s>" not in text]
-    assert llama_cpp.tokens_in_llama_cpp(path, texts) == [run.tokenizer.encode(text).tolist() for text in texts]
+    assert tokens_in_llama_cpp(path, texts) == [run.tokenizer.encode(text).tolist() for text in texts]
     imported = gguf_models.read(path)
     assert imported.tokenizer == json.loads(run.folder.tokenizer_file.read_text())
     assert imported.model == run.spec.model
@@ -82,7 +84,7 @@ def test_the_context_is_the_limit(byte_pairs, tmp_path):
     """llama.cpp stops at the end of the position table."""
     run = random_run(byte_pairs["gpt-2"], GPT2, "short", context=16)
     gguf_models.export(run, tmp_path / "short.gguf")
-    (theirs,) = llama_cpp.greedy_in_llama_cpp(tmp_path / "short.gguf", ["I"], 50)
+    (theirs,) = greedy_in_llama_cpp(tmp_path / "short.gguf", ["I"], 50)
     ours = run.sample("I", tokens=50, temperature=0)[0]
     assert 10 <= len(theirs) <= 16
     assert theirs == [choice.token for choice in ours.choices][: len(theirs)]
@@ -98,7 +100,7 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
     gguf_models.export(run, tmp_path / "ending.gguf")
     ended = run.sample("The state", tokens=8, temperature=0)[0]
     assert ended.finish == "end"
-    (theirs,) = llama_cpp.greedy_in_llama_cpp(tmp_path / "ending.gguf", ["The state"], 8)
+    (theirs,) = greedy_in_llama_cpp(tmp_path / "ending.gguf", ["The state"], 8)
     assert theirs == [choice.token for choice in ended.choices]
 
 
@@ -161,7 +163,7 @@ def test_other_kinds_of_numbers(kind, byte_pairs, tmp_path):
         assert error <= largest, name
         assert tensor.dim() < 2 or error > 0
     # llama.cpp reads the file too, so it is a valid one.
-    assert llama_cpp.tokens_in_llama_cpp(tmp_path / "quantised.gguf", ["The"]) == [run.tokenizer.encode("The").tolist()]
+    assert tokens_in_llama_cpp(tmp_path / "quantised.gguf", ["The"]) == [run.tokenizer.encode("The").tolist()]
 
 
 @pytest.mark.parametrize(

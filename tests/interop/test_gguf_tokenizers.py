@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from glasshouse.certificates.round_trips import greedy_in_llama_cpp
 from glasshouse.generation.text_stream import encode_prompt
-from glasshouse.interop import gguf_models, imported_model, llama2c, llama_cpp
+from glasshouse.interop import gguf_models, imported_model, llama2c
 from glasshouse.interop.gguf_file import GGUF
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
@@ -17,6 +18,7 @@ from tests.refusals import refused
 
 from .gguf_models import GPT2, LLAMA, PROMPTS, random_run, read_gguf, write_gguf
 from .llama2c_files import TEXTS, write_small_model
+from .llama_cpp import tokens_in_llama_cpp
 
 needs.package("gguf")
 needs.package("xllamacpp")
@@ -35,7 +37,7 @@ def test_llama_cpp_splits_text_as_we_do(pattern, byte_pairs, tmp_path):
     run = random_run(tokenizer, LLAMA, "splitting")
     gguf_models.export(run, tmp_path / "splitting.gguf")
     texts = [*awkward, "a<|endoftext|>b", "<|endoftext|>"]
-    theirs = llama_cpp.tokens_in_llama_cpp(tmp_path / "splitting.gguf", texts)
+    theirs = tokens_in_llama_cpp(tmp_path / "splitting.gguf", texts)
     assert theirs == [tokenizer.encode(text).tolist() for text in texts]
 
 
@@ -46,11 +48,11 @@ def test_scored_pieces_of_a_small_vocabulary(tmp_path):
     path = tmp_path / "small.gguf"
     gguf_models.export(run, path)
     texts = ["the then there", "hand in hand", "an\nand é 😀", "reherere therethe"]
-    assert llama_cpp.tokens_in_llama_cpp(path, texts) == [run.tokenizer.encode(text).tolist() for text in texts]
+    assert tokens_in_llama_cpp(path, texts) == [run.tokenizer.encode(text).tolist() for text in texts]
     assert gguf_models.read(path).tokenizer == json.loads(run.folder.tokenizer_file.read_text())
     ids = [encode_prompt(run.tokenizer, text) for text in texts]
-    theirs = llama_cpp.greedy_in_llama_cpp(path, texts, 3)
-    assert theirs == llama_cpp.greedy_in_llama_cpp(path, ids, 3)
+    theirs = greedy_in_llama_cpp(path, texts, 3)
+    assert theirs == greedy_in_llama_cpp(path, ids, 3)
 
 
 def test_a_model_with_more_tokens_than_its_tokenizer(byte_pairs, tmp_path):
@@ -59,7 +61,7 @@ def test_a_model_with_more_tokens_than_its_tokenizer(byte_pairs, tmp_path):
     metadata = GGUF(tmp_path / "padded.gguf").metadata
     assert len(metadata["tokenizer.ggml.tokens"]) == len(set(metadata["tokenizer.ggml.tokens"])) == 640
     assert metadata["tokenizer.ggml.token_type"][-1] == 5
-    assert llama_cpp.tokens_in_llama_cpp(tmp_path / "padded.gguf", PROMPTS) == [
+    assert tokens_in_llama_cpp(tmp_path / "padded.gguf", PROMPTS) == [
         run.tokenizer.encode(prompt).tolist() for prompt in PROMPTS
     ]
     imported = gguf_models.read(tmp_path / "padded.gguf")
@@ -116,10 +118,10 @@ def test_byte_pairs_with_a_start_token_that_ignore_merges(byte_pairs, tmp_path):
     path = tmp_path / "third.gguf"
     gguf_models.export(run, path)
     assert GGUF(path).metadata["tokenizer.ggml.pre"] == "llama-bpe"
-    assert llama_cpp.tokens_in_llama_cpp(path, PROMPTS) == [run.tokenizer.encode(text).tolist() for text in PROMPTS]
+    assert tokens_in_llama_cpp(path, PROMPTS) == [run.tokenizer.encode(text).tolist() for text in PROMPTS]
     completions = run.sample(PROMPTS, tokens=20, temperature=0)
     ours = [[choice.token for choice in completion.choices] for completion in completions]
-    assert llama_cpp.greedy_in_llama_cpp(path, PROMPTS, 20) == ours
+    assert greedy_in_llama_cpp(path, PROMPTS, 20) == ours
     assert gguf_models.read(path).tokenizer == document
 
 

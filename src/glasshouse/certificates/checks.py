@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from glasshouse.certificates import round_trips
 from glasshouse.data.batches import hash_of_integers
 from glasshouse.generation.engine import GenerationEngine, SampledToken
 from glasshouse.generation.recorded_steps import Row
 from glasshouse.generation.sampling_options import Sampling
-from glasshouse.interop import round_trips
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.records import checkpoint
 from glasshouse.records.checkpoint import Checkpoint

@@ -18,7 +18,7 @@ from glasshouse.interop.architectures.config_fields import FieldValues, field_va
 from glasshouse.interop.exported_files import TOKENIZER
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.weight_mapping import Tensors
-from glasshouse.records import atomic_files, checkpoint, kept_json
+from glasshouse.records import atomic_files, checkpoint, containment, kept_json
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, CannotImport, GlasshouseError, RunError
@@ -42,14 +42,14 @@ LARGEST_HEADER = 100_000_000
 
 def read(directory: Path) -> ImportedModel:
     """The model in a directory."""
-    if not directory.is_dir():
-        problem = "is a file" if directory.exists() else "does not exist"
-        raise CannotImport(f"{directory} {problem}; give the directory that contains {CONFIG} and {WEIGHTS}")
     if not (directory / CONFIG).is_file():
-        raise CannotImport(f"{directory} has no {CONFIG}; give the directory of a Hugging Face model")
-    file_limits.refuse_links(directory)
+        raise CannotImport(f"{directory} is no directory with {CONFIG}; give the directory of a Hugging Face model")
+    _refuse_links(directory)
     config = _read_json(directory / CONFIG)
-    architecture, values, token_ids = _read_config(config, directory / CONFIG)
+    try:
+        architecture, values, token_ids = _read_config(config)
+    except GlasshouseError as error:
+        raise CannotImport(f"{directory / CONFIG}: {error}") from None
     theirs = _read_tensors(directory)
     for tensor, spec_field in architecture.optional_tensors.items():
         values[spec_field] = values[spec_field] and tensor in theirs
@@ -79,20 +79,15 @@ def _task_and_labels(config: Mapping[str, Any], values: FieldValues) -> dict[str
     return {"task": "tag" if "head.tags" in values else "multi-label" if several else "classify", "labels": labels}
 
 
-def _read_config(config: Mapping[str, Any], path: Path) -> tuple[Architecture, FieldValues, dict[str, Any]]:
+def _read_config(config: Mapping[str, Any]) -> tuple[Architecture, FieldValues, dict[str, Any]]:
     """The contents of config.json: the architecture, our spec fields and the ids of special tokens."""
-    names = config.get("architectures")
-    try:
-        if not isinstance(names, list) or not names or not isinstance(names[0], str):
-            raise CannotImport(
-                f"must be a list with the name of an architecture; supported: {', '.join(sorted(registry.by_name()))}",
-                "architectures",
-                names,
-            )
-        architecture = registry.find(names[0])
-        return architecture, architecture.read_config(config), architecture.read_token_ids(config)
-    except GlasshouseError as error:
-        raise CannotImport(f"{path}: {error}") from None
+    names, known = config.get("architectures"), registry.by_name()
+    if not isinstance(names, list) or not names or names[0] not in list(known):
+        raise CannotImport(
+            f"must be a list with an architecture that is supported: {', '.join(sorted(known))}", "architectures", names
+        )
+    architecture = known[names[0]]
+    return architecture, architecture.read_config(config), architecture.read_token_ids(config)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -115,10 +110,8 @@ def _read_tensors(directory: Path) -> Tensors:
         return _read_shards(directory)
     if pickles := sorted(path.name for pattern in PICKLES for path in directory.glob(pattern)):
         raise CannotImport(
-            f"{directory} has its weights in {', '.join(pickles)}; pickles are never opened, because they can run any code. "
-            f'If you trust the file, convert it with: python -c "import torch; from safetensors.torch import '
-            f"save_file; weights = torch.load('{pickles[0]}', weights_only=True); save_file({{name: tensor.clone("
-            f"memory_format=torch.contiguous_format) for name, tensor in weights.items()}}, '{WEIGHTS}')\""
+            f"{directory} has its weights in {', '.join(pickles)}; pickles are never opened, because they can run any code; "
+            "load the model in the program that made it, and save it with save_pretrained(..., safe_serialization=True)"
         )
     raise CannotImport(f"{directory} has no weights: neither {WEIGHTS} nor {INDEX} exists; download it again")
 
@@ -130,13 +123,11 @@ def _read_shards(directory: Path) -> Tensors:
         raise CannotImport(f"{index} has no weight_map that gives the file of every tensor; download or export it again")
     tensors: Tensors = {}
     for file in sorted(set(file_of_tensor.values())):
-        path = file_limits.file_within(directory, file, index)
-        if not path.is_file():
-            raise CannotImport(f"{directory} lacks {file!r}, one of the files that {INDEX} lists; download it again")
-        tensors |= _load(path)
-    for name, file in file_of_tensor.items():
-        if name not in tensors:
-            raise CannotImport(f"{directory} lacks the tensor {name!r}, which {INDEX} says is in {file}; download it again")
+        if not containment.is_plain_name(file) or not (directory / file).is_file():
+            raise CannotImport(f"{index} lists {file[:60]!r}, which is no file inside its directory; download it again")
+        tensors |= _load(directory / file)
+    if missing := file_of_tensor.keys() - tensors.keys():
+        raise CannotImport(f"{directory} lacks the tensor {min(missing)!r}, which {INDEX} lists; download it again")
     return tensors
 
 
@@ -164,8 +155,6 @@ def _number_count(path: Path) -> int:
 
 def export(run: Run, output: Path) -> None:
     """Write a run as a directory that `transformers` loads. The run's spec determines the architecture."""
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise CannotExport(f"{output} exists already; choose another directory, or delete it")
     context, vocabulary, facts = run.spec.data.context, run.vocabulary, run.facts
     try:
         architecture, model = registry.find_for_export(run.spec.model, context, vocabulary, facts.get("architecture", ""))
@@ -192,7 +181,7 @@ def export(run: Run, output: Path) -> None:
                 temporary / "generation_config.json", {f"{role}_token_id": id for role, id in token_ids.items()}
             )
         if tokenizer is not None:
-            written = _tokenizer_config(tokenizer, token_ids, ids_by_role, context)
+            written = _tokenizer_config(tokenizer, {**ids_by_role, **token_ids}, context)
             if model.own.get("segments", 0) > 1:
                 written["model_input_names"].append("token_type_ids")
             atomic_files.write_json(temporary / "tokenizer_config.json", written)
@@ -208,6 +197,22 @@ def _remedy(run: Run, changes: FieldValues) -> str:
     return f"train a model that fits with: {suggestions.changed_training(run, fields, f'{run.name}-hf')}; or {onnx}"
 
 
+def _refuse_links(directory: Path) -> None:
+    """Refuse a model directory with a file that is a symbolic link to a place outside of it.
+
+    The cache of the Hugging Face hub is a directory of links into a folder `blobs` two levels above, which are followed.
+    """
+    inside = directory.resolve()
+    for path in directory.iterdir():
+        if path.is_symlink():
+            target = path.resolve()
+            if not (target.is_relative_to(inside) or target.parent == inside.parent.parent / "blobs"):
+                raise CannotImport(
+                    f"{path} is a symbolic link to {os.readlink(path)}, outside of its directory; copy the file there if "
+                    "you trust it"
+                )
+
+
 def _label_names(labels: Sequence[str], task: str) -> dict[str, Any]:
     """The keys of config.json that name the classes, and say whether a text has one of them or several."""
     problem = {} if task == "tag" else {"problem_type": MULTI_LABEL if task == "multi-label" else SINGLE_LABEL}
@@ -218,30 +223,22 @@ def _label_names(labels: Sequence[str], task: str) -> dict[str, Any]:
     }
 
 
-def _special_tokens(tokenizer: Mapping[str, Any] | None) -> dict[str, int]:
-    """The ids of a tokenizer's special tokens by their text."""
-    added = (tokenizer or {}).get("added_tokens") or []
-    return {token["content"]: token["id"] for token in added if token.get("special")}
-
-
 def _ids_by_role(tokenizer: Mapping[str, Any] | None) -> dict[str, int]:
     """The ids of the special tokens whose usual spelling gives away their role."""
-    ids = _special_tokens(tokenizer)
+    added = (tokenizer or {}).get("added_tokens") or []
+    ids = {token["content"]: token["id"] for token in added if token.get("special")}
     candidates = {role: [ids[name] for name in names if name in ids] for role, names in TOKEN_NAMES.items()}
     return {role: known[0] for role, known in candidates.items() if known}
 
 
-def _tokenizer_config(
-    tokenizer: Mapping[str, Any], token_ids: Mapping[str, Any], ids_by_role: Mapping[str, int], context: int
-) -> dict[str, Any]:
-    """The contents of tokenizer_config.json. Ids from the model's config take precedence over ids found by spelling."""
-    texts = {id: text for text, id in _special_tokens(tokenizer).items()}
-    config: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": context}
-    config["clean_up_tokenization_spaces"] = False
-    config["model_input_names"] = ["input_ids", "attention_mask"]
-    for role in TOKEN_NAMES:
-        id = token_ids.get(role, ids_by_role.get(role))
-        id = id[0] if isinstance(id, list) and id else id
-        if isinstance(id, int) and id in texts:
-            config[f"{role}_token"] = texts[id]
-    return config
+def _tokenizer_config(tokenizer: Mapping[str, Any], token_ids: Mapping[str, Any], context: int) -> dict[str, Any]:
+    """The contents of tokenizer_config.json, in which special tokens are named by their text."""
+    texts = {token["id"]: token["content"] for token in tokenizer.get("added_tokens") or [] if token.get("special")}
+    ids = {role: id[0] if isinstance(id, list) and id else id for role, id in token_ids.items() if role in TOKEN_NAMES}
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": context,
+        "clean_up_tokenization_spaces": False,
+        "model_input_names": ["input_ids", "attention_mask"],
+        **{f"{role}_token": texts[id] for role, id in ids.items() if isinstance(id, int) and id in texts},
+    }

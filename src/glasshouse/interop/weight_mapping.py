@@ -126,47 +126,38 @@ def import_tensors(
     `shapes` are the shapes of our model's tensors. `where` names the source in error messages.
     """
     mapped = pieces(names, shapes)
-    if unknown := theirs.keys() - {piece.name for each in mapped.values() for piece in each}:
+    known = {piece.name for each in mapped.values() for piece in each}
+    if unknown := theirs.keys() - known:
         raise CannotImport(
             f"{where} has a tensor {min(unknown)!r} that its architecture does not have; check that weights and config match"
         )
+    if missing := known - theirs.keys():
+        raise CannotImport(f"{where} lacks the tensor {min(missing)!r}; download or export it again")
     ours: Tensors = {}
     for name, its_pieces in mapped.items():
-        converted = [_converted(piece, theirs, model, where) for piece in its_pieces]
         shown = ", ".join(f"{piece.name!r} {tuple(theirs[piece.name].shape)}" for piece in its_pieces)
-        if len({tuple(tensor.shape[1:]) for tensor in converted}) > 1:
-            raise CannotImport(
-                f"{where}: {shown} have rows of different lengths and cannot be concatenated; check the config"
-            )
-        whole = torch.cat(converted) if len(converted) > 1 else converted[0]
-        if tuple(whole.shape) != tuple(shapes[name]):
-            raise CannotImport(
-                f"{where}: {shown} becomes shape {tuple(whole.shape)}, but the model needs {tuple(shapes[name])}; check the "
-                "config"
-            )
-        ours[name] = whole.to(torch.float32).contiguous()
+        converted = _joined(its_pieces, theirs, model)
+        if converted is None or tuple(converted.shape) != tuple(shapes[name]):
+            raise CannotImport(f"{where}: {shown} must give shape {tuple(shapes[name])} in this model; check the config")
+        ours[name] = converted.to(torch.float32).contiguous()
         if wrong := int((~torch.isfinite(ours[name])).sum()):
             raise CannotImport(
-                f"{where}: {shown} must hold finite numbers, and {wrong:,} of its {whole.numel():,} values are NaN or "
+                f"{where}: {shown} must hold finite numbers, and {wrong:,} of its {converted.numel():,} values are NaN or "
                 "infinite in float32; download or export it again"
             )
     return ours
 
 
-def _converted(piece: MappedTensor, theirs: Mapping[str, Tensor], model: ModelSpec, where: str) -> Tensor:
-    """One of their tensors in our layout."""
-    if piece.name not in theirs:
-        raise CannotImport(f"{where} lacks the tensor {piece.name!r}; download or export it again")
-    shape = tuple(theirs[piece.name].shape)
+def _joined(its_pieces: list[MappedTensor], theirs: Mapping[str, Tensor], model: ModelSpec) -> Tensor | None:
+    """Their tensors in our layout, one below the other; None if their shapes do not allow that."""
     try:
-        converted = piece.transform.to_ours(theirs[piece.name], model)
-    except (RuntimeError, IndexError) as error:
-        raise CannotImport(f"{where}: {piece.name!r} has shape {shape}, which does not fit the model: {error}") from None
-    if piece.rows is not None and tuple(converted.shape[:1]) != (piece.rows,):
-        raise CannotImport(
-            f"{where}: {piece.name!r} has shape {shape}, but the model needs {piece.rows} rows; check the config"
-        )
-    return converted
+        parts = [piece.transform.to_ours(theirs[piece.name], model) for piece in its_pieces]
+        if len(parts) == 1:
+            return parts[0]
+        fits = [len(part) for part in parts] == [piece.rows for piece in its_pieces]
+        return torch.cat(parts) if fits else None
+    except (RuntimeError, IndexError, TypeError):
+        return None
 
 
 def export_tensors(names: Names, model: ModelSpec, ours: Mapping[str, Tensor]) -> Tensors:

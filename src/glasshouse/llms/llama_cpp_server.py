@@ -24,14 +24,16 @@ _ERRORS_ONLY: Final = 1
 _TIMEOUT: Final = 600.0
 
 
-def start_server(path: Path, context: int = 0, device: str = "auto", parallel: int = 1) -> HTTPEndpoint:
+def start_server(path: Path, context: int = 0, device: str = "auto", parallel: int = 1, exact: bool = False) -> HTTPEndpoint:
     """Start a server for the file. It ends when the endpoint is no longer used. `context` 0 is that of the file.
 
-    `parallel` requests are answered at the same time. They share the context.
+    `parallel` requests are answered at the same time. They share the context. `exact` keeps rounding differences small:
+    keys and values are float32, without flash attention.
     """
     check_installed()
     key = secrets.token_urlsafe(16)  # other users of this machine can reach the port, but not without the key
     settings = {"path": str(path.resolve()), "context": context, "key": key, "cpu": device == "cpu", "parallel": parallel}
+    settings["exact"] = exact
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.PIPE,
@@ -91,6 +93,9 @@ def _main() -> None:
     params.verbosity = _ERRORS_ONLY
     if settings["cpu"]:
         params.n_gpu_layers = 0
+    if settings["exact"]:
+        params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     threads = 1 if os.path.getsize(path) < _SINGLE_THREAD_BYTES else os.cpu_count() or 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     server = xllamacpp.Server(params)

@@ -17,7 +17,7 @@ def test_a_missing_key_has_the_default_of_transformers(name):
     config = getattr(transformers, name).config_class().to_dict()
     if name == "CLIPModel":
         assert config["text_config"]["hidden_act"] == "quick_gelu"
-    architecture = registry.find(name)
+    architecture = registry.by_name()[name]
     assert architecture.read_config({}) == architecture.read_config(config)
 
 

@@ -21,7 +21,7 @@ def test_llama_has_grouped_queries_if_heads_share_keys(tmp_path):
 
 
 def test_older_llama_configs_have_the_rotary_base_at_the_top_level():
-    llama = registry.find("LlamaForCausalLM")
+    llama = registry.by_name()["LlamaForCausalLM"]
     assert llama.read_config({"rope_theta": 500.0, "rope_scaling": None})["rotary_base"] == 500.0
     assert llama.read_config({"rope_theta": 500.0, "rope_scaling": {"rope_type": "default"}})["rotary_base"] == 500.0
     assert llama.read_config({"rope_scaling": {"type": "default", "rope_theta": 7.0}})["rotary_base"] == 7.0

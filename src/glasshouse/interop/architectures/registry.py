@@ -13,7 +13,7 @@ from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.config_fields import FieldValues, field_values, with_field_values
 from glasshouse.models.part_factory import FIELDS
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import CannotExport, CannotImport
+from glasshouse.specs.errors import CannotExport
 from glasshouse.specs.spec import ModelSpec
 
 # An export takes the first architecture that fits.
@@ -44,14 +44,6 @@ def by_name() -> dict[str, Architecture]:
     """Every architecture that can be imported, under each of its names in config.json."""
     known = (architecture for architecture in all_architectures() if not architecture.export_only)
     return {name: architecture for architecture in known for name in architecture.names}
-
-
-def find(name: str) -> Architecture:
-    """The architecture with this name in config.json."""
-    known = by_name()
-    if name not in known:
-        raise CannotImport(f"the architecture {name!r} is not supported; supported: {', '.join(sorted(known))}")
-    return known[name]
 
 
 class NoFittingArchitecture(CannotExport):

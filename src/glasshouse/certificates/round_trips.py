@@ -1,6 +1,7 @@
-"""Round trips: a run is exported and run by another program or imported again; certificates compare the results."""
+"""Round trips: a run is exported and run by another program or imported again. Knows no tolerance."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import torch
 from torch import Tensor
 
 from glasshouse import models
-from glasshouse.interop import gguf_models, huggingface, llama_cpp
+from glasshouse.interop import gguf_models, huggingface
 from glasshouse.interop.imported_model import ImportedModel
+from glasshouse.llms.llama_cpp_server import start_server
 from glasshouse.models.heads.pooling import pool
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, MissingExtra
@@ -61,7 +63,7 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
         raise CannotExport(
             "leaves no room to continue a prompt; use a run with a longer context", "data.context", run.spec.data.context
         )
-    theirs = llama_cpp.greedy_in_llama_cpp(path, list(PROMPTS), tokens)
+    theirs = greedy_in_llama_cpp(path, PROMPTS, tokens)
     ours = [
         [choice.token for choice in completion.choices] for completion in run.sample(PROMPTS, tokens=tokens, temperature=0)
     ]
@@ -72,6 +74,18 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
         differences += sum(one != other for one, other in zip(our_tokens, their_tokens, strict=False))
         differences += abs(len(our_tokens) - len(their_tokens))
     return differences, sum(map(len, ours))
+
+
+def greedy_in_llama_cpp(path: Path, prompts: Sequence[str | Sequence[int]], tokens: int) -> list[list[int]]:
+    """The tokens with which llama.cpp continues each prompt, a text or ids, up to the end of the text or of the context."""
+    server = start_server(path, device="cpu", exact=True)
+    greedy = {"temperature": 0, "samplers": ["temperature"], "return_tokens": True, "cache_prompt": False}
+    continuations = []
+    for prompt in prompts:
+        reply = server.post("/completion", {"prompt": prompt, "n_predict": tokens, **greedy})
+        ended = reply["stop_type"] == "eos" and len(reply["tokens"]) == reply["tokens_predicted"]
+        continuations.append(reply["tokens"][:-1] if ended else reply["tokens"])
+    return continuations
 
 
 def _build(imported: ImportedModel) -> Any:
