@@ -23,7 +23,6 @@ from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.runs.run import Run
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import CannotExport, GlasshouseError, MissingExtra
-from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Forward
 from glasshouse.training import precision
 from glasshouse.training.engine import Engine
@@ -70,10 +69,6 @@ class CertifiedRun:
     model: Any
     inputs: dict[str, Tensor]
 
-    @property
-    def spec(self) -> Spec:
-        return self.run.spec
-
     def output(self, model: Any = None, rows: slice = slice(None)) -> Tensor:
         """The output of the run's model, or of another model, for some rows of the inputs."""
         forward = self.model if model is None else model
@@ -94,7 +89,7 @@ def certify(run: Run, progress: Callable[[float, str], None] = lambda share, wha
                 # PyTorch warns if the CPU has no bfloat16, and transformers warns about its defaults.
                 warnings.simplefilter("ignore")
                 result = replace(check(subject), name=name)
-        except DoesNotApply as reason:
+        except (DoesNotApply, CannotExport, MissingExtra) as reason:
             result = Check(name, None, None, str(reason))
         except GlasshouseError as error:
             result = Check(name, float("inf"), 0.0, str(error))
@@ -181,7 +176,9 @@ def _accumulation(subject: CertifiedRun) -> Check:
         raise DoesNotApply(
             "each text is compared with every picture of its batch, so micro-batches do not add up to the batch"
         )
-    _no_batch_norm(subject)
+    for module in subject.model.modules():
+        if reason := getattr(module, "unsupported", {}).get("batch"):
+            raise DoesNotApply(f"{type(module).__name__}: {reason}")
     gradients = []
     for micro_batches in (1, 2, ROWS):
         engine = _engine(subject, micro_batches)
@@ -240,23 +237,20 @@ def _resumed(subject: CertifiedRun) -> Check:
 
 def _huggingface(subject: CertifiedRun) -> Check:
     with tempfile.TemporaryDirectory() as folder:
-        directory = Path(folder) / "model"
-        ours, *others = _if_exportable(lambda: round_trips.through_transformers(subject.run, subject.inputs, directory))
+        ours, *others = round_trips.through_transformers(subject.run, subject.inputs, Path(folder) / "model")
     both = torch.stack(others)
     return _compare(both, ours.expand_as(both), note="exported, run by transformers, and imported again")
 
 
 def _gguf(subject: CertifiedRun) -> Check:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.gguf"
-        ours, again = _if_exportable(lambda: round_trips.through_gguf(subject.run, subject.inputs, path))
+        ours, again = round_trips.through_gguf(subject.run, subject.inputs, Path(folder) / "model.gguf")
     return _compare(again, ours, note="exported and imported again")
 
 
 def _llama_cpp(subject: CertifiedRun) -> Check:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.gguf"
-        different, total = _if_exportable(lambda: round_trips.through_llama_cpp(subject.run, path))
+        different, total = round_trips.through_llama_cpp(subject.run, Path(folder) / "model.gguf")
     return Check("", float(different), 0.0, f"different tokens of {total}, in greedy continuations of 5 prompts")
 
 
@@ -274,20 +268,6 @@ CHECKS: dict[str, Callable[[CertifiedRun], Check]] = {
 }
 
 
-def _if_exportable(round_trip: Callable[[], Any]) -> Any:
-    """The result of a round trip. The check does not apply to a run that cannot be exported; other errors are failures."""
-    try:
-        return round_trip()
-    except (CannotExport, MissingExtra) as error:
-        raise DoesNotApply(str(error)) from None
-
-
-def _no_batch_norm(subject: CertifiedRun) -> None:
-    for module in subject.model.modules():
-        if reason := getattr(module, "unsupported", {}).get("batch"):
-            raise DoesNotApply(f"{type(module).__name__}: {reason}")
-
-
 def _engine(subject: CertifiedRun, micro_batches: int = 1) -> Engine:
     """A new engine with a copy of the run's weights and a random task, without dropout."""
     model = copy.deepcopy(subject.model)
@@ -297,7 +277,7 @@ def _engine(subject: CertifiedRun, micro_batches: int = 1) -> Engine:
         elif isinstance(getattr(module, "dropout", None), float):
             module.dropout = 0.0
     training = replace(
-        subject.spec.training,
+        subject.run.spec.training,
         batch=ROWS,
         gradient_accumulation=micro_batches,
         compile=False,
@@ -307,8 +287,8 @@ def _engine(subject: CertifiedRun, micro_batches: int = 1) -> Engine:
         lora_rank=0,
     )
     catalogue.check("optimiser", training.optimiser, "training.optimiser")
-    task: Any = _RandomTask(subject.model, min(LENGTH, subject.spec.data.context))
-    return Engine(replace(subject.spec, training=training), 4, task, model, None, subject.run.device)  # type: ignore[arg-type]
+    task: Any = _RandomTask(subject.model, min(LENGTH, subject.run.spec.data.context))
+    return Engine(replace(subject.run.spec, training=training), 4, task, model, None, subject.run.device)  # type: ignore[arg-type]
 
 
 class _RandomTask:

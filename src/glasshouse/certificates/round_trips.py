@@ -101,21 +101,17 @@ def _fit_special_tokens(inputs: Inputs, config: Any) -> Inputs:
     last token and nowhere else, because CLIP represents the text by that token's vector.
     """
     padding = getattr(config, "pad_token_id", None)
-    changed = {}
+    inputs = dict(inputs)
     for name, value in inputs.items():
         if not value.is_floating_point() and padding is not None:
-            value = torch.where(value == padding, (value + 1) % (int(value.max()) + 1), value)
-            value = torch.where(value == padding, padding + 1, value)
-        changed[name] = value
-    if "tokens_NT" in changed:
-        end = config.text_config.eos_token_id
-        texts = torch.where(changed["tokens_NT"] == end, max(end - 1, 0), changed["tokens_NT"])
+            inputs[name] = torch.where(value == padding, padding - 1 if padding else 1, value)
+    if "tokens_NT" in inputs:
+        end, texts = config.text_config.eos_token_id, inputs["tokens_NT"]
         if end == 2:  # in the first CLIP configs, 2 means that the largest id is the end-of-text token
-            texts = texts.clamp(max=config.text_config.vocab_size - 2)
             end = config.text_config.vocab_size - 1
-        texts[:, -1] = end
-        changed["tokens_NT"] = texts
-    return changed
+        inputs["tokens_NT"] = torch.where(texts == end, max(end - 1, 0), texts)
+        inputs["tokens_NT"][:, -1] = end
+    return inputs
 
 
 def _transformers_output(model: Any, inputs: Inputs, pooling: str) -> Tensor:

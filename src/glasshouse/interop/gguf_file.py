@@ -6,7 +6,7 @@ alignment. A shape starts with the innermost dimension.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,20 +23,11 @@ ALIGNMENT: Final = 32
 # Metadata entries, their values, tensors and bytes of strings; the largest vocabularies need a quarter of it.
 MOST_ITEMS: Final = 2**24
 
+# NumPy types of the metadata types that are single numbers.
 _SCALAR_TYPES: Final = {
-    0: "<u1",
-    1: "<i1",
-    2: "<u2",
-    3: "<i2",
-    4: "<u4",
-    5: "<i4",
-    6: "<f4",
-    7: "?",
-    10: "<u8",
-    11: "<i8",
-    12: "<f8",
+    **dict(enumerate(("<u1", "<i1", "<u2", "<i2", "<u4", "<i4", "<f4", "?"))),
+    **dict(enumerate(("<u8", "<i8", "<f8"), start=10)),
 }
-"""NumPy types of the metadata types that are single numbers."""
 _STRING, _ARRAY = 8, 9
 _MAX_DIMENSIONS: Final = 4
 BF16: Final = 30
@@ -46,7 +37,7 @@ _FLOATS: Final = {0: "<f4", 1: "<f2", BF16: "<u2"}
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """The shape and type of a stored tensor, and the range of bytes that holds its data."""
+    """The shape and type of a stored tensor, and the range of bytes that holds its data, counted from that of all data."""
 
     shape: tuple[int, ...]
     type: int
@@ -61,20 +52,16 @@ class GGUF:
         self.path = path
         try:
             if path.stat().st_size == 0:
-                raise CannotImport(f"{path} is not a GGUF file: it is empty; download or export it again")
+                raise OSError("it is empty")
             self._bytes = np.memmap(path, np.uint8, mode="r")
         except OSError as error:
-            raise CannotImport(f"cannot read {path}: {error.strerror}; check the path") from None
-        if bytes(self._bytes[:4]) != MAGIC:
+            raise CannotImport(f"cannot read {path}: {error.strerror or error}; check the path") from None
+        self._position = 0
+        magic, version = bytes(self._read(4, "<u1")), self._read_number("<u4")
+        if magic != MAGIC or version not in VERSIONS:
             raise CannotImport(
-                f"{path} is not a GGUF file: it starts with {bytes(self._bytes[:4])!r} instead of {MAGIC!r}; check the path"
-            )
-        self._position = 4
-        version = self._read_number("<u4")
-        if version not in VERSIONS:
-            raise CannotImport(
-                f"{path} is a GGUF file of version {version}; supported are little-endian files of version "
-                f"{' or '.join(map(str, VERSIONS))}"
+                f"{path} must be a little-endian GGUF file of version {' or '.join(map(str, VERSIONS))}, but starts with "
+                f"{magic!r} and the number {version}; check the path"
             )
         self._items = 0
         tensors, entries = self._read_count("tensors"), self._read_count("metadata entries")
@@ -89,7 +76,7 @@ class GGUF:
     def tensor(self, name: str) -> Tensor:
         """A tensor as float32; a quantised one is dequantised."""
         info = self.tensors[name]
-        raw = self._bytes[info.start : info.start + info.size]
+        raw = self._bytes[self._data_start + info.start :][: info.size]
         if info.type == BF16:
             numbers = (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
         elif info.type in _FLOATS:
@@ -108,28 +95,22 @@ class GGUF:
         return torch.from_numpy(numbers.reshape(info.shape))
 
     def _read_tensor_infos(self, count: int) -> dict[str, TensorInfo]:
-        infos: dict[str, TensorInfo] = {}  # with the start of the data counted from that of all data
+        infos: dict[str, TensorInfo] = {}
         for _ in range(count):
-            name = self._read_string()
-            if name in infos:
-                raise self._damaged(f"it has the tensor {name!r} twice")
-            dimensions = self._read_number("<u4")
-            if dimensions > _MAX_DIMENSIONS:
-                raise self._damaged(f"the tensor {name!r} has {dimensions} dimensions")
+            name, dimensions = self._read_string(), self._read_number("<u4")
+            if name in infos or dimensions > _MAX_DIMENSIONS:
+                raise self._damaged(f"it has the tensor {name!r} twice, or with {dimensions} dimensions")
             shape = tuple(reversed([int(self._read_number("<u8")) for _ in range(dimensions)]))
             tensor_type, start = self._read_number("<u4"), self._read_number("<u8")
             infos[name] = TensorInfo(shape, tensor_type, start, self._data_size(name, shape, tensor_type))
         alignment = self.metadata.get("general.alignment", ALIGNMENT)
         if not isinstance(alignment, int) or alignment < 1:
             raise self._damaged(f"general.alignment is {alignment!r}")
-        data_start = -(-self._position // alignment) * alignment
+        self._data_start = -(-self._position // alignment) * alignment
         file_limits.check_memory(self.path, sum(math.prod(info.shape) for info in infos.values()))
         for name, info in infos.items():
-            infos[name] = replace(info, start=data_start + info.start)
-            if (end := infos[name].start + info.size) > len(self._bytes):
-                raise self._damaged(
-                    f"the tensor {name!r} would end at byte {end}, but the file has {len(self._bytes)} bytes"
-                )
+            if self._data_start + info.start + info.size > len(self._bytes):
+                raise self._damaged(f"the tensor {name!r} ends after the file")
         return infos
 
     def _data_size(self, name: str, shape: tuple[int, ...], tensor_type: int) -> int:

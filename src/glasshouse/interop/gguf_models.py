@@ -50,6 +50,13 @@ def decoder_config(name: str, epsilon: str) -> tuple[ConfigField, ...]:
 
 
 DECODER = {"embedding": "token_embd", "final_norm": "output_norm", "head": "output"}
+LAYER = {
+    "attention_connection.norm": "attn_norm",
+    "attention.output": "attn_output",
+    "feed_forward_connection.norm": "ffn_norm",
+    "feed_forward.up": "ffn_up",
+    "feed_forward.down": "ffn_down",
+}
 
 LLAMA = Architecture(
     names=("llama",),
@@ -81,13 +88,9 @@ LLAMA = Architecture(
             "blocks.{}.",
             "blk.{}.",
             {
-                "attention_connection.norm": "attn_norm",
+                **LAYER,
                 "attention.projection": (Theirs("attn_q", ROTARY_PAIRS), Theirs("attn_k", ROTARY_PAIRS), "attn_v"),
-                "attention.output": "attn_output",
-                "feed_forward_connection.norm": "ffn_norm",
                 "feed_forward.gate": "ffn_gate",
-                "feed_forward.up": "ffn_up",
-                "feed_forward.down": "ffn_down",
             },
         ),
     },
@@ -106,18 +109,7 @@ GPT2 = Architecture(
     weights={
         **DECODER,
         "position.table": "position_embd",
-        **within(
-            "blocks.{}.",
-            "blk.{}.",
-            {
-                "attention_connection.norm": "attn_norm",
-                "attention.projection": "attn_qkv",
-                "attention.output": "attn_output",
-                "feed_forward_connection.norm": "ffn_norm",
-                "feed_forward.up": "ffn_up",
-                "feed_forward.down": "ffn_down",
-            },
-        ),
+        **within("blocks.{}.", "blk.{}.", {**LAYER, "attention.projection": "attn_qkv"}),
     },
     upgrade_config=partial(upgrade_metadata, "gpt2"),
 )

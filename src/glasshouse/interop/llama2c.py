@@ -77,23 +77,18 @@ def read_header(path: Path) -> tuple[dict[str, int], bool]:
     # A negative vocabulary means that the output matrix is not tied to the embedding.
     tied = sizes["vocab_size"] > 0
     sizes["vocab_size"] = abs(sizes["vocab_size"])
-    for name, size in sizes.items():
-        if not 0 < size < _MAX_SIZE:
-            raise CannotImport(
-                f"{path} is not a llama2.c model: {name}={size} in its header is not a possible size; check the path"
-            )
+    listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
     width, heads, key_value_heads = sizes["dim"], sizes["n_heads"], sizes["n_kv_heads"]
-    if width % (2 * heads) or heads % key_value_heads:
+    if not all(0 < size < _MAX_SIZE for size in sizes.values()) or width % (2 * heads) or heads % key_value_heads:
         raise CannotImport(
-            f"{path} is not a llama2.c model: its header has dim={width}, n_heads={heads}, n_kv_heads={key_value_heads}, "
-            "but n_kv_heads must divide n_heads, and n_heads must divide dim into even head widths; check the path"
+            f"{path} is not a llama2.c model: its header has {listing}, but sizes must be positive, n_kv_heads must divide "
+            "n_heads, and n_heads must divide dim into even head widths; check the path"
         )
     expected = HEADER.size + 4 * number_count(tensor_shapes(sizes, tied))
     if length != expected:
-        listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
         raise CannotImport(
-            f"{path} is too {'short' if length < expected else 'long'}: its header ({listing}) requires {expected} bytes, "
-            f"but it has {length}; download or export it again"
+            f"{path} must have the {expected} bytes that its header ({listing}) requires, but it has {length}; download or "
+            "export it again"
         )
     return sizes, tied
 
@@ -142,18 +137,14 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
             scores.append(score)
         if left := path.stat().st_size - position:
             raise ValueError(f"{left} bytes follow its last piece")
+        if texts[FIRST_BYTE_ID : FIRST_BYTE_ID + 256] != [f"<0x{byte:02X}>" for byte in range(256)]:
+            raise ValueError(f"its pieces from {FIRST_BYTE_ID} on are not the 256 byte pieces")
     except (struct.error, ValueError) as error:
         where = f"piece {len(texts)} cannot be read: " if len(texts) < vocabulary else ""
         raise CannotImport(
             f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: {where}{error}; give the tokenizer "
             f"of this model, usually tok{vocabulary}.bin or tokenizer.bin"
         ) from None
-    byte_pieces = texts[FIRST_BYTE_ID : FIRST_BYTE_ID + 256]
-    if vocabulary < FIRST_BYTE_ID + 256 or byte_pieces != [f"<0x{byte:02X}>" for byte in range(256)]:
-        raise CannotImport(
-            f"{path} is not a llama2.c tokenizer: its pieces {FIRST_BYTE_ID} to {FIRST_BYTE_ID + 255} are not the 256 byte "
-            "pieces; check the path"
-        )
     types = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * (vocabulary - FIRST_BYTE_ID - 256)]
     # llama2.c stores the pieces as it prints them: special tokens between line breaks, and spaces as they are.
     texts[:FIRST_BYTE_ID] = ["<unk>", "<s>", "</s>"]
@@ -180,12 +171,11 @@ def _split_tensors(path: Path, shapes: dict[str, tuple[int, ...]]) -> Tensors:
 
 
 def _find_tokenizer(path: Path, vocabulary: int) -> Path:
-    candidates = [path.with_name(f"tok{vocabulary}.bin"), path.with_name("tokenizer.bin")]
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
-    names = " nor ".join(candidate.name for candidate in candidates)
-    raise CannotImport(f"the directory of {path} has neither {names}; put the tokenizer there, or give it with --tokenizer")
+    names = (f"tok{vocabulary}.bin", "tokenizer.bin")
+    found = [path.with_name(name) for name in names if path.with_name(name).is_file()]
+    if not found:
+        raise CannotImport(f"{path} has no {' or '.join(names)} beside it; put one there, or give it with --tokenizer")
+    return found[0]
 
 
 def _read_bytes(path: Path, most: int) -> bytes:

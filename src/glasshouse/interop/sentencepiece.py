@@ -43,16 +43,11 @@ class ScoredPieces:
 def to_tokenizer_json(pieces: ScoredPieces) -> dict[str, Any]:
     """The contents of the tokenizer.json that gives the same ids."""
     texts, types = pieces.texts, pieces.types
-    if long := next((text for text in texts if len(text) > LONGEST_PIECE), ""):
+    piece, count = Counter(texts).most_common(1)[0]
+    if count > 1 or max(map(len, texts)) > LONGEST_PIECE:
         raise CannotImport(
-            f"the vocabulary contains a piece of {len(long):,} letters, and at most {LONGEST_PIECE:,} are possible; "
-            "give another tokenizer"
-        )
-    if len(set(texts)) < len(texts):
-        duplicate, _ = Counter(texts).most_common(1)[0]
-        raise CannotImport(
-            f"the vocabulary contains the piece {duplicate!r} twice, but every piece of a tokenizer.json is unique; "
-            "give another tokenizer"
+            f"every piece of a tokenizer must be unique and have at most {LONGEST_PIECE:,} letters, but {piece[:60]!r} "
+            f"occurs {count} times and the longest has {max(map(len, texts)):,}; give another tokenizer"
         )
     unknown = next((text for text, piece_type in zip(texts, types, strict=True) if piece_type == UNKNOWN), None)
     space_to_symbol = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}

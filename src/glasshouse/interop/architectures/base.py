@@ -5,7 +5,7 @@ determines, and `fixed_fields` those that the architecture fixes. Every other sp
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -35,7 +35,6 @@ TRAINING_ONLY = frozenset({"initialisation", "embedding_deviation", "dropout", "
 
 # A checkpoint with this key stores its weights in another format.
 NOT_QUANTISED = ConfigConstraint("quantization_config", (None,), legacy=True)
-
 # A decoder with a classifier: a linear layer without a bias on the vector of the last token. `transformers` finds that token
 # of a padded text by the id of the padding, `pad_token_id`.
 LAST_TOKEN_CLASSES = {"head.kind": ("classifier",), "head.pooling": ("last",), "head.answer_bias": (False,)}
@@ -234,3 +233,25 @@ def _merge_shared(theirs: Tensors, shared: SharedTensor, where: str) -> None:
     for name in shared.names + shared.fallback_names:
         theirs.pop(name, None)
     theirs[shared.names[0]] = kept
+
+
+def with_labels(
+    table: Architecture,
+    name: str,
+    answer: Entry = "score",
+    labels: str = "head.classes",
+    head: Mapping[str, tuple[Any, ...]] = LAST_TOKEN_CLASSES,
+) -> Architecture:
+    """An architecture with another head, which gives labels and has no output matrix to tie. `answer` is its last layer."""
+    return replace(
+        table,
+        names=(name,),
+        config_fields=(
+            *(each for each in table.config_fields if each.spec_field != "tied"),
+            ConfigField(labels, "num_labels", 2),
+        ),
+        fixed_fields={**{name: value for name, value in table.fixed_fields.items() if name != "head.kind"}, **head},
+        unused_fields=frozenset({"tied"}),
+        weights={**{name: entry for name, entry in table.weights.items() if name != "head"}, "head.answer": answer},
+        tied_tensors=(),
+    )

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import torch
 
-from glasshouse.interop.architectures.base import Architecture, SharedTensor
+from glasshouse.interop.architectures.base import Architecture, SharedTensor, with_labels
 from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigConstraint, ConfigField
 from glasshouse.interop.weight_mapping import IDENTITY, Entry, Names, Tensors, Theirs, Transform, skip_rows, within
 from glasshouse.specs.spec import ModelSpec
@@ -139,29 +139,19 @@ def identity_pooler(model: ModelSpec) -> Tensors:
     }
 
 
+BERT_WITH_HEAD = replace(BERT, weights=encoder("bert."))
 BERT_FOR_CLASSES = replace(
-    BERT,
-    names=("BertForSequenceClassification",),
-    config_fields=(*encoder_config(ACTIVATIONS), ConfigField("head.classes", "num_labels", 2)),
-    fixed_fields={**FIXED_FIELDS, "head.kind": ("classifier",), "head.pooling": ("first",)},
-    unused_fields=frozenset({"tied"}),
-    weights={
-        **encoder("bert."),
-        "head.answer": Theirs(
-            "classifier", Transform(lambda tensor, _: tensor * POOLER_SCALE, lambda tensor, _: tensor / POOLER_SCALE)
-        ),
-    },
+    with_labels(
+        BERT_WITH_HEAD,
+        "BertForSequenceClassification",
+        Theirs("classifier", Transform(lambda tensor, _: tensor * POOLER_SCALE, lambda tensor, _: tensor / POOLER_SCALE)),
+        head={"head.kind": ("classifier",), "head.pooling": ("first",)},
+    ),
     constant_tensors=identity_pooler,
     export_only=True,
 )
-
-BERT_FOR_TAGS = replace(
-    BERT,
-    names=("BertForTokenClassification",),
-    config_fields=(*encoder_config(ACTIVATIONS), ConfigField("head.tags", "num_labels", 2)),
-    fixed_fields={**FIXED_FIELDS, "head.kind": ("tagger",)},
-    unused_fields=frozenset({"tied"}),
-    weights={**encoder("bert."), "head.answer": "classifier"},
+BERT_FOR_TAGS = with_labels(
+    BERT_WITH_HEAD, "BertForTokenClassification", "classifier", "head.tags", {"head.kind": ("tagger",)}
 )
 
 ROBERTA = replace(

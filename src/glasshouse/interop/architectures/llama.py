@@ -4,28 +4,25 @@ Hugging Face files of Llama use the same rotary layout as Glasshouse, so queries
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from glasshouse.interop.architectures.base import LAST_TOKEN_CLASSES, Architecture, SharedTensor
+from glasshouse.interop.architectures.base import Architecture, SharedTensor, with_labels
 from glasshouse.interop.architectures.config_fields import Config, ConfigConstraint, ConfigField, FieldValues
 from glasshouse.interop.weight_mapping import within
 
-DECODER = {
-    "embedding": "model.embed_tokens",
-    **within(
-        "blocks.{}.",
-        "model.layers.{}.",
-        {
-            "attention_connection.norm": "input_layernorm",
-            "attention.projection": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-            "attention.output": "self_attn.o_proj",
-            "feed_forward_connection.norm": "post_attention_layernorm",
-            "feed_forward.gate": "mlp.gate_proj",
-            "feed_forward.up": "mlp.up_proj",
-            "feed_forward.down": "mlp.down_proj",
-        },
-    ),
-    "final_norm": "model.norm",
+LAYER = {
+    "attention_connection.norm": "input_layernorm",
+    "attention.projection": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "attention.output": "self_attn.o_proj",
+    "feed_forward_connection.norm": "post_attention_layernorm",
+    "feed_forward.gate": "mlp.gate_proj",
+    "feed_forward.up": "mlp.up_proj",
+    "feed_forward.down": "mlp.down_proj",
+}
+FIXED_FIELDS = {
+    "kind": ("decoder",),
+    "norm": ("rms",),
+    # Grouped-query attention with as many key-value heads as heads is dot-product attention.
+    "attention": ("grouped-query", "dot-product"),
 }
 
 
@@ -50,33 +47,26 @@ def upgrade_config(config: Config) -> Config:
     return {**config, "rope_scaling": scaling, "rope_parameters": {**rotary, "rope_theta": base}, "rope_theta": base}
 
 
-DECODER_CONFIG = (
-    ConfigField("vocabulary", "vocab_size", 32000),
-    ConfigField("context", "max_position_embeddings", 2048),
-    ConfigField("width", "hidden_size", 4096),
-    ConfigField("layers", "num_hidden_layers", 32),
-    ConfigField("heads", "num_attention_heads", 32),
-    ConfigField("key_value_heads", "num_key_value_heads", heads, resolve_zero=heads),
-    ConfigField("head_width", "head_dim", default_head_width, resolve_zero=default_head_width),
-    ConfigField("feed_forward", "intermediate_size", 11008),
-    ConfigField("activation", "hidden_act", "silu", value_names={"silu": "swiglu", "swish": "swiglu"}),
-    ConfigField("epsilon", "rms_norm_eps", 1e-6),
-    # Written in both places, because releases of transformers before 5 read the top-level key.
-    ConfigField("rotary_base", ("rope_parameters.rope_theta", "rope_theta"), 10000.0),
-    ConfigField("bias", ("attention_bias", "mlp_bias"), False),
-    ConfigField("dropout", "attention_dropout", 0.0),
-)
-FIXED_FIELDS = {
-    "kind": ("decoder",),
-    "norm": ("rms",),
-    # Grouped-query attention with as many key-value heads as heads is dot-product attention.
-    "attention": ("grouped-query", "dot-product"),
-}
-
 LLAMA = Architecture(
     names=("LlamaForCausalLM",),
     model_type="llama",
-    config_fields=(*DECODER_CONFIG, ConfigField("tied", "tie_word_embeddings", False)),
+    config_fields=(
+        ConfigField("vocabulary", "vocab_size", 32000),
+        ConfigField("context", "max_position_embeddings", 2048),
+        ConfigField("width", "hidden_size", 4096),
+        ConfigField("layers", "num_hidden_layers", 32),
+        ConfigField("heads", "num_attention_heads", 32),
+        ConfigField("key_value_heads", "num_key_value_heads", heads, resolve_zero=heads),
+        ConfigField("head_width", "head_dim", default_head_width, resolve_zero=default_head_width),
+        ConfigField("feed_forward", "intermediate_size", 11008),
+        ConfigField("activation", "hidden_act", "silu", value_names={"silu": "swiglu", "swish": "swiglu"}),
+        ConfigField("epsilon", "rms_norm_eps", 1e-6),
+        # Written in both places, because releases of transformers before 5 read the top-level key.
+        ConfigField("rotary_base", ("rope_parameters.rope_theta", "rope_theta"), 10000.0),
+        ConfigField("bias", ("attention_bias", "mlp_bias"), False),
+        ConfigField("dropout", "attention_dropout", 0.0),
+        ConfigField("tied", "tie_word_embeddings", False),
+    ),
     config_constraints=(
         ConfigConstraint("rope_parameters.rope_type", ("default",)),
         ConfigConstraint("rope_parameters.type", ("default",), legacy=True),
@@ -84,19 +74,16 @@ LLAMA = Architecture(
         ConfigConstraint("sliding_window", (None,), legacy=True),
     ),
     fixed_fields={**FIXED_FIELDS, "head.kind": ("next-token", "")},
-    weights={**DECODER, "head": "lm_head"},
+    weights={
+        "embedding": "model.embed_tokens",
+        **within("blocks.{}.", "model.layers.{}.", LAYER),
+        "final_norm": "model.norm",
+        "head": "lm_head",
+    },
     tied_tensors=(SharedTensor(("model.embed_tokens.weight", "lm_head.weight")),),
     ignored_tensors=("*.rotary_emb.inv_freq",),
     base_model_prefix="model.",
     upgrade_config=upgrade_config,
 )
 
-LLAMA_FOR_CLASSES = replace(
-    LLAMA,
-    names=("LlamaForSequenceClassification",),
-    config_fields=(*DECODER_CONFIG, ConfigField("head.classes", "num_labels", 2)),
-    fixed_fields={**FIXED_FIELDS, **LAST_TOKEN_CLASSES},
-    unused_fields=frozenset({"tied"}),
-    weights={**DECODER, "head.answer": "score"},
-    tied_tensors=(),
-)
+LLAMA_FOR_CLASSES = with_labels(LLAMA, "LlamaForSequenceClassification")
