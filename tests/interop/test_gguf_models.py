@@ -13,6 +13,7 @@ import torch
 
 from glasshouse.certificates.round_trips import greedy_in_llama_cpp
 from glasshouse.interop import gguf_models, imported_model, llama2c
+from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.config_fields import field_values, with_field_values
 from glasshouse.interop.gguf_file import GGUF
 from glasshouse.runs.run import Run
@@ -131,7 +132,7 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
 )
 def test_runs_of_another_architecture(model, reason):
     with refused(*reason):
-        gguf_models.find_for_export(model)
+        registry.find_for_export(model, 2, 2, among=gguf_models.ARCHITECTURES, to="GGUF")
 
 
 def test_a_path_that_cannot_be_written(llama_run, tmp_path):

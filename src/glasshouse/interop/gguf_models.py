@@ -6,7 +6,6 @@ The two architectures are declared as those of Hugging Face are; the metadata ta
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from glasshouse.interop.gguf_file import GGUF, gguf_package
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.weight_mapping import ROTARY_PAIRS, Theirs, within
 from glasshouse.records import atomic_files
-from glasshouse.records.progress_bar import say
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport, GlasshouseError
-from glasshouse.specs.spec import ModelSpec
 
 
 def upgrade_metadata(name: str, metadata: Config) -> Config:
@@ -113,29 +110,27 @@ GPT2 = Architecture(
     },
     upgrade_config=partial(upgrade_metadata, "gpt2"),
 )
-ARCHITECTURES = {architecture.name: architecture for architecture in (LLAMA, GPT2)}
+ARCHITECTURES = (LLAMA, GPT2)
+# How the package `gguf` calls the type of a value in the metadata.
+TYPES = {bool: "bool", int: "uint32", float: "float32", str: "string", list: "array"}
 
 
 def read(path: Path) -> ImportedModel:
     """The model of a file and its tokenizer. A tokenizer that is not supported is left out, and a message says why."""
     file = GGUF(path)
-    name = str(file.metadata.get("general.architecture"))
-    if name not in ARCHITECTURES:
+    name = file.metadata.get("general.architecture")
+    table = next((architecture for architecture in ARCHITECTURES if architecture.name == name), None)
+    if table is None or "rope_freqs.weight" in file.tensors:
+        names = " or ".join(architecture.name for architecture in ARCHITECTURES)
         raise CannotImport(
-            f"{path} has the architecture {name!r}, which is not supported; supported: {', '.join(ARCHITECTURES)}"
-        )
-    if "rope_freqs.weight" in file.tensors:
-        raise CannotImport(
-            f"{path} scales its rotary frequencies with the tensor 'rope_freqs.weight', which is not supported; "
-            "choose a model without scaled rotary positions"
+            f"{path} has the architecture {name!r}, which is not supported; it must be {names}, without "
+            "scaled rotary frequencies ('rope_freqs.weight')"
         )
     theirs = {tensor: file.tensor(tensor) for tensor in file.tensors}
     if "token_embd.weight" not in theirs or theirs["token_embd.weight"].dim() != 2:
         raise CannotImport(f"{path} lacks the token embedding, a matrix 'token_embd.weight'; download or export it again")
     try:
-        values = ARCHITECTURES[name].read_config(
-            {**file.metadata, f"{name}.vocab_size": theirs["token_embd.weight"].shape[0]}
-        )
+        values = table.read_config({**file.metadata, f"{name}.vocab_size": theirs["token_embd.weight"].shape[0]})
     except GlasshouseError as error:
         raise CannotImport(f"{path}: {error}") from None
     values["tied"] = "output.weight" not in theirs
@@ -143,13 +138,9 @@ def read(path: Path) -> ImportedModel:
     if values.get("bias") and not any(theirs[tensor].any() for tensor in theirs if tensor.endswith(".bias")):
         values["bias"] = False
         theirs = {tensor: numbers for tensor, numbers in theirs.items() if not tensor.endswith(".bias")}
-    tokenizer = None
-    try:
-        tokenizer = gguf_tokenizers.read(file.metadata, str(path))
-    except gguf_tokenizers.UnsupportedGGUFTokenizer as reason:
-        say(f"{path} is imported without a tokenizer: {reason}")
+    tokenizer = gguf_tokenizers.read(file.metadata, str(path))
     return imported_model.build(
-        ARCHITECTURES[name],
+        table,
         values,
         theirs,
         str(path),
@@ -163,7 +154,7 @@ def export(run: Run, output: Path) -> None:
     """Write the run's model (its best weights, in float32) and its tokenizer. The file is written whole or not at all."""
     gguf = gguf_package("writing a GGUF file")
     context, vocabulary = run.spec.data.context, run.vocabulary
-    architecture, model = find_for_export(run.spec.model, context, vocabulary)
+    architecture, model = registry.find_for_export(run.spec.model, context, vocabulary, among=ARCHITECTURES, to="GGUF")
     tokenizer = run.tokenizer  # a run without one is refused
     document = json.loads(run.folder.tokenizer_file.read_text(encoding="utf-8"))
     values = field_values(model, context, vocabulary)
@@ -178,29 +169,10 @@ def export(run: Run, output: Path) -> None:
     with exported_files.told(output), atomic_files.replacing(output) as temporary:
         writer = gguf.GGUFWriter(temporary, architecture.name)
         for name, value in metadata.items():
-            _add(writer, name, value)
+            getattr(writer, f"add_{TYPES[type(value)]}")(name, value)
         for name, tensor in theirs.items():
             writer.add_tensor(name, tensor.detach().float().cpu().numpy())
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
-
-
-def find_for_export(model: ModelSpec, context: int = 2, vocabulary: int = 2) -> tuple[Architecture, ModelSpec]:
-    """The architecture to export a model as, and the spec with every field that the architecture switches on."""
-    return registry.find_for_export(model, context, vocabulary, among=tuple(ARCHITECTURES.values()), to="GGUF")
-
-
-def _add(writer: Any, name: str, value: Any) -> None:
-    """Add an entry of the metadata by its type."""
-    if isinstance(value, bool):
-        writer.add_bool(name, value)
-    elif isinstance(value, int):
-        writer.add_uint32(name, value)
-    elif isinstance(value, float):
-        writer.add_float32(name, value)
-    elif isinstance(value, str):
-        writer.add_string(name, value)
-    else:
-        writer.add_array(name, value)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from glasshouse.interop import sentencepiece
 from glasshouse.interop.sentencepiece import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, ScoredPieces
+from glasshouse.records.progress_bar import say
 from glasshouse.specs.errors import CannotExport, CannotImport
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.byte_pair import BytePair
@@ -73,28 +74,27 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     return {f"{PREFIX}{name}": value for name, value in metadata.items()}
 
 
-class UnsupportedGGUFTokenizer(CannotImport):
-    """A GGUF file whose tokenizer is missing or not supported. Its model can still be imported."""
+def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any] | None:
+    """The contents of the tokenizer.json that gives the same ids. `where` names the file in messages.
 
-
-def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The contents of the tokenizer.json that gives the same ids. `where` names the file in error messages."""
+    A tokenizer that is not supported is None, and a message says why.
+    """
     entries = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
-    kind, texts = entries.get("model"), entries.get("tokens")
-    if kind not in ("gpt2", "llama") or not isinstance(texts, list) or not texts:
-        problem = "it has no tokenizer" if kind in (None, "gpt2", "llama") else f"its tokenizer has the kind {kind!r}"
-        raise UnsupportedGGUFTokenizer(f"{problem}; supported are the kinds 'gpt2' and 'llama'")
-    pre_tokenizer = entries.get("pre", "default")
-    if kind == "gpt2" and pre_tokenizer not in PATTERN_NAMES:
-        raise UnsupportedGGUFTokenizer(f"its pre-tokenizer is {pre_tokenizer!r}; supported are {', '.join(PATTERN_NAMES)}")
+    kind, texts, pre_tokenizer = entries.get("model"), entries.get("tokens"), entries.get("pre", "default")
+    supported = kind == "llama" or (kind == "gpt2" and pre_tokenizer in list(PATTERN_NAMES))
+    if not supported or not isinstance(texts, list) or not texts:
+        say(
+            f"{where} is imported without a tokenizer: it has no tokenizer that is supported, but the kind {kind!r} and the "
+            f"pre-tokenizer {pre_tokenizer!r}; supported are 'llama', and 'gpt2' with {', '.join(PATTERN_NAMES)}"
+        )
+        return None
     for name, default in (("tokens", ""), ("merges", ""), ("token_type", NORMAL), ("scores", 0.0)):
         entries.setdefault(name, [] if name == "merges" else [default] * len(texts))
-        kinds, noun = (str, "strings") if default == "" else ((int, float), "numbers")
-        if not isinstance(entries[name], list) or not all(isinstance(value, kinds) for value in entries[name]):
-            raise CannotImport(f"{where}: {PREFIX}{name} must be a list of {noun}; export the file again")
-        if name != "merges" and len(entries[name]) != len(texts):
+        kinds, noun = (str, "string") if default == "" else ((int, float), "number")
+        listed = isinstance(entries[name], list) and all(isinstance(value, kinds) for value in entries[name])
+        if not listed or (name != "merges" and len(entries[name]) != len(texts)):
             raise CannotImport(
-                f"{where}: {PREFIX}{name} must have one entry for each of the {len(texts)} tokens; export the file again"
+                f"{where}: {PREFIX}{name} must be a list with a {noun} for each of {len(texts)} tokens; export it again"
             )
     for name in ("bos_token_id", "eos_token_id"):
         if name in entries and not (isinstance(entries[name], int) and 0 <= entries[name] < len(texts)):
@@ -157,11 +157,13 @@ def _write_byte_pair(byte_pair: BytePair, tokenizer: Tokenizer, document: Mappin
             f"llama.cpp has no pre-tokenizer for data.pattern={pattern!r} with ignore_merges; train with data.pattern=gpt-4"
         )
     ids = range(tokenizer.vocabulary)
+    types = dict.fromkeys(texts, NORMAL)
+    types |= {id: CONTROL if text in tokenizer.specials else USER_DEFINED for id, text in specials.items()}
     return {
         "model": "gpt2",
         "pre": PRE_TOKENIZERS[rule],
         "tokens": [specials.get(id) or texts.get(id) or _unused_token(id) for id in ids],
-        "token_type": [_token_type(id, specials, texts, tokenizer.specials) for id in ids],
+        "token_type": [types.get(id, UNUSED) for id in ids],
         "merges": [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]],
         "bos_token_id": before[0] if before else tokenizer.end_of_text,  # llama.cpp starts an empty prompt with it
         "eos_token_id": tokenizer.end_of_text,
@@ -170,7 +172,6 @@ def _write_byte_pair(byte_pair: BytePair, tokenizer: Tokenizer, document: Mappin
 
 
 def _write_pieces(pieces: ScoredPieces) -> Metadata:
-    unknown = next((id for id, piece_type in enumerate(pieces.types) if piece_type == UNKNOWN), None)
     metadata = {
         "model": "llama",
         "pre": "default",
@@ -179,7 +180,7 @@ def _write_pieces(pieces: ScoredPieces) -> Metadata:
         "token_type": list(pieces.types),
         "bos_token_id": pieces.bos_id,
         "eos_token_id": pieces.eos_id,
-        "unknown_token_id": unknown,
+        "unknown_token_id": pieces.types.index(UNKNOWN) if UNKNOWN in pieces.types else None,
         "add_bos_token": pieces.adds_bos,
         "add_space_prefix": pieces.adds_space,
     }
@@ -211,12 +212,6 @@ def _byte_pair_document(entries: Mapping[str, Any], pre_tokenizer: str, where: s
         vocab=vocabulary,
         merges=merges,
     )
-
-
-def _token_type(id: int, added: Mapping[int, str], texts: Mapping[int, str], control_tokens: Mapping[str, int]) -> int:
-    if id in added:
-        return CONTROL if added[id] in control_tokens else USER_DEFINED
-    return NORMAL if id in texts else UNUSED
 
 
 def _unused_token(id: int) -> str:

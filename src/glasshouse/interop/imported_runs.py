@@ -25,13 +25,8 @@ def find(source: str) -> RunFolder:
     directory or a GGUF file.
     """
     path = formats.resolve(source if source.startswith((formats.PACKAGE, formats.HUB)) else user_paths.expand(source))
-    stem = path.absolute().name
-    if source.startswith(formats.PACKAGE):
-        stem = source.removeprefix(formats.PACKAGE).replace("-", "_").replace("/", "-")
-    elif source.startswith(formats.HUB):
-        stem = source.removeprefix(formats.HUB).rpartition("/")[2]
     with progress_bar.bar(f"reading {source}"):
-        folder = cache_folder() / "imported" / f"{default_name(stem)}-{_digest(path)}"
+        folder = cache_folder() / "imported" / f"{default_name(source)}-{_digest(path)}"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with lock.wait_for(folder.with_name(f".{folder.name}.lock")):
