@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from glasshouse.interop import onnx_export, onnx_operators
+from glasshouse.interop import onnx_export
 from glasshouse.specs.errors import CannotExport, GlasshouseError
 from glasshouse.tokenizers.byte_pair import BytePair
 from tests import needs
@@ -62,7 +62,7 @@ def test_a_classifier_with_its_labels_and_its_tokenizer(tmp_path):
     metadata = session.get_modelmeta().custom_metadata_map
     assert json.loads(metadata["labels"]) == ["déjà", "no", "maybe"]
     assert metadata["context"] == "16"
-    assert onnx.load(tmp_path / "out/model.onnx").opset_import[0].version == onnx_operators.OPSET
+    assert onnx.load(tmp_path / "out/model.onnx").opset_import[0].version == onnx_export.OPSET
     assert (tmp_path / "out/tokenizer.json").read_text() == run.folder.tokenizer_file.read_text()
 
 
@@ -74,7 +74,7 @@ def test_a_graph_with_other_outputs_is_not_kept(tmp_path, monkeypatch):
 
 
 def test_a_part_without_an_operator(tmp_path, monkeypatch):
-    monkeypatch.setattr(onnx_operators, "ACTIVATIONS", {})
+    monkeypatch.setattr(onnx_export, "ACTIVATIONS", {})
     with refused(CannotExport, "IdentityCell", "model.cell=lstm"):
         onnx_export.export(random_run(FAST["recurrent"]), tmp_path / "out")
 

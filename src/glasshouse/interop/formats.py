@@ -21,12 +21,8 @@ EXPORTS: dict[str, Callable[[Run, Path], None]] = {
 }
 # What precedes the name of a model to download, and of a package that holds one.
 HUB, PACKAGE = "hub:", "package:"
-# The exports that have as many heads in every layer.
-EQUAL_HEADS = ("huggingface", "gguf")
 # How a compressed file begins, such as a packed run.
 GZIP = b"\x1f\x8b"
-# Suffixes of pickled weights, which are never read.
-PICKLE_SUFFIXES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 
 
 def read(source: str | PathLike[str], tokenizer: Path | None = None) -> ImportedModel:
@@ -58,7 +54,7 @@ def _read(path: Path, tokenizer: Path | None) -> ImportedModel:
         first_bytes = file.read(8)
     if first_bytes[:4] == b"GGUF" or path.suffix == ".gguf":
         return gguf_models.read(path)
-    if path.suffix in PICKLE_SUFFIXES or first_bytes[:2] in (b"PK", b"\x80\x02"):
+    if path.suffix in (".pt", ".pth", ".pkl", ".pickle", ".ckpt") or first_bytes[:2] in (b"PK", b"\x80\x02"):
         raise CannotImport(
             f"{path} is a pickle checkpoint, which is never opened because unpickling can run any code; "
             "save the model as safetensors (save_pretrained does) and import the directory"
@@ -124,13 +120,10 @@ def package_directory(name: str) -> Path:
     if directories:
         found = ", ".join(f"{PACKAGE}{package}/{directory.relative_to(root)}" for directory in directories)
         raise CannotImport(f"the package {package!r} has several models; choose one of: {found}")
-    if pickles := sorted(path.name for pattern in PICKLES for path in (root / folder).rglob(pattern)):
-        raise CannotImport(
-            f"the package {name!r} has no {WEIGHTS}, only {', '.join(pickles[:3])}; pickles are never opened, because they "
-            "can run any code; choose a package with safetensors"
-        )
+    pickles = sorted(path.name for pattern in PICKLES for path in (root / folder).rglob(pattern))
+    only = f", only {', '.join(pickles[:3])}, and pickles are never opened" if pickles else ""
     raise CannotImport(
-        f"the package {name!r} has no folder with {CONFIG} and {WEIGHTS}; choose a package that holds a Hugging Face model"
+        f"the package {name!r} has no folder with {CONFIG} and {WEIGHTS}{only}; choose a package with a Hugging Face model"
     )
 
 

@@ -4,6 +4,7 @@ The two architectures are declared as those of Hugging Face are; the metadata ta
 """
 
 import json
+import math
 from functools import partial
 from pathlib import Path
 
@@ -126,6 +127,7 @@ def read(path: Path) -> ImportedModel:
             f"{path} has the architecture {name!r}, which is not supported; it must be {names}, without "
             "scaled rotary frequencies ('rope_freqs.weight')"
         )
+    imported_model.check_memory(path, sum(math.prod(info.shape) for info in file.tensors.values()))
     theirs = {tensor: file.tensor(tensor) for tensor in file.tensors}
     if "token_embd.weight" not in theirs or theirs["token_embd.weight"].dim() != 2:
         raise CannotImport(f"{path} lacks the token embedding, a matrix 'token_embd.weight'; download or export it again")

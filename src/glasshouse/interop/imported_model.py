@@ -11,7 +11,7 @@ from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.config_fields import FieldValues, with_field_values
 from glasshouse.interop.weight_mapping import Tensors
-from glasshouse.records import atomic_files, checkpoint, run_folder
+from glasshouse.records import atomic_files, checkpoint, machine, run_folder
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -19,6 +19,8 @@ from glasshouse.specs import declared, spec_files
 from glasshouse.specs.errors import CannotImport, GlasshouseError, MissingExtra, SpecError
 from glasshouse.specs.spec import DataSpec, ModelSpec, Spec
 
+# An import holds each number in float32, and some of them twice: tensors that are concatenated to one of ours.
+BYTES_PER_NUMBER = 6
 # The tasks of imported models that may have been trained on single texts or on pairs. Their files do not say which.
 PAIR_TASKS = ("classify", "multi-label")
 
@@ -52,12 +54,15 @@ class ImportedModel:
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", declared.completed(Spec(model=self.model)).model)
 
-    @property
-    def spec(self) -> Spec:
-        """The spec of the run. It names the model's parts; its data and training tables are defaults and were not used."""
-        spec = Spec(data=DataSpec(context=self.context), model=self.model)
-        spec = replace(spec, task=self.task) if self.task else spec
-        return replace(spec, evaluation=replace(spec.evaluation, sample_tokens=min(60, self.context)))
+
+def check_memory(path: Path, numbers: int) -> None:
+    """Refuse a model with more numbers than fit into the memory of this machine, before any of them is read."""
+    needed, free = numbers * BYTES_PER_NUMBER, machine.available_memory()
+    if needed > free:
+        raise CannotImport(
+            f"{path} holds {numbers:,} numbers, which take {needed:,} bytes to import, and this machine has {free:,} free; "
+            "import it on a larger machine, or choose a smaller model"
+        )
 
 
 def build(
@@ -78,12 +83,8 @@ def build(
         models.check(model, context)
         model = registry.canonical(model, context)
         shapes = tensor_shapes(model, vocabulary, context)
-    except SpecError as error:
-        raise CannotImport(f"{where} cannot be imported: {error}") from None
-    except (RuntimeError, TypeError, OverflowError) as error:
-        raise CannotImport(
-            f"{where}: a model with the sizes in its config.json or metadata cannot be built: {error}"
-        ) from None
+    except (SpecError, RuntimeError, TypeError, OverflowError) as error:
+        raise CannotImport(f"{where} cannot be imported with the sizes in its config.json or metadata: {error}") from None
     tensors = table.import_tensors(theirs, model, shapes, where)
     return ImportedModel(model, context, vocabulary, tensors, origin=origin or where, **facts)
 
@@ -134,7 +135,10 @@ def save_as_run(imported: ImportedModel, name: str, path: Path | None = None) ->
     """
     if imported.tokenizer is not None:
         check_tokenizer(imported)
-    run = run_folder.create(imported.spec, name, name) if path is None else run_folder.create_at(path, imported.spec, name)
+    # It names the parts of the model. Its data and training tables are defaults, which were not used.
+    spec = Spec(imported.task or Spec().task, data=DataSpec(context=imported.context), model=imported.model)
+    spec = replace(spec, evaluation=replace(spec.evaluation, sample_tokens=min(60, imported.context)))
+    run = run_folder.create(spec, name, name) if path is None else run_folder.create_at(path, spec, name)
     saved = Checkpoint(0, {"model": imported.tensors}, {"seconds": 0.0, "best": {}})
     checkpoint.save(run.checkpoints, saved)
     if imported.tokenizer is not None:

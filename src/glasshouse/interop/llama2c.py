@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from glasshouse.interop import file_limits, gguf_models, imported_model, sentencepiece
+from glasshouse.interop import gguf_models, imported_model, sentencepiece
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, ScoredPieces
 from glasshouse.interop.weight_mapping import Tensors
@@ -21,8 +21,7 @@ from glasshouse.specs.errors import CannotImport
 EPSILON: Final = 1e-5
 BOS_ID, EOS_ID, FIRST_BYTE_ID = 1, 2, 3
 HEADER: Final = struct.Struct("<7i")
-_VERSIONED_MAGIC: Final = 0x616B3432  # "ak42", the beginning of files of version 1 and 2
-_MAX_SIZE: Final = 1 << 24  # a larger number in a header is not a size
+_MAX_SIZE: Final = 1 << 24  # a larger number in a header is not a size, as at the beginning of files of version 1 and 2
 _PIECE_HEADER: Final = struct.Struct("<fi")
 LARGEST_TOKENIZER: Final = 2**28  # in bytes, far more than any
 # The sizes in a header, in its order, and their names in the metadata of a GGUF file.
@@ -44,7 +43,7 @@ def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
     """
     sizes, tied = read_header(path)
     shapes = tensor_shapes(sizes, tied)
-    file_limits.check_memory(path, number_count(shapes))
+    imported_model.check_memory(path, number_count(shapes))
     vocabulary = sizes["vocab_size"]
     pieces = read_pieces(tokenizer or _find_tokenizer(path, vocabulary), vocabulary)
     metadata: dict[str, float] = {f"llama.{SIZES[name]}": size for name, size in sizes.items()}
@@ -68,11 +67,6 @@ def read_header(path: Path) -> tuple[dict[str, int], bool]:
     content, length = _read_bytes(path, HEADER.size), path.stat().st_size
     if len(content) < HEADER.size:
         raise CannotImport(f"{path} is not a llama2.c model: it has {length} bytes, less than a header; check the path")
-    if struct.unpack_from("<I", content)[0] == _VERSIONED_MAGIC:
-        raise CannotImport(
-            f"{path} is a llama2.c model of version {struct.unpack_from('<i', content, 4)[0]}, and only version 0 is "
-            "supported; export it again with: python export.py --version 0"
-        )
     sizes = dict(zip(SIZES, HEADER.unpack_from(content), strict=True))
     # A negative vocabulary means that the output matrix is not tied to the embedding.
     tied = sizes["vocab_size"] > 0
@@ -82,7 +76,7 @@ def read_header(path: Path) -> tuple[dict[str, int], bool]:
     if not all(0 < size < _MAX_SIZE for size in sizes.values()) or width % (2 * heads) or heads % key_value_heads:
         raise CannotImport(
             f"{path} is not a llama2.c model: its header has {listing}, but sizes must be positive, n_kv_heads must divide "
-            "n_heads, and n_heads must divide dim into even head widths; check the path"
+            "n_heads, and n_heads must divide dim into even head widths; export a newer file again with --version 0"
         )
     expected = HEADER.size + 4 * number_count(tensor_shapes(sizes, tied))
     if length != expected:

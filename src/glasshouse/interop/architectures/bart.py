@@ -81,11 +81,7 @@ BART = Architecture(
         ),
     ),
     # If nothing is tied, newer files have an embedding for each side, and a shared embedding that is not used.
-    untied_tensors=(
-        SharedTensor(
-            (SOURCE_EMBEDDING, TARGET_EMBEDDING), ONE_EMBEDDING, fallback_names=(SHARED_EMBEDDING,), write_all=True
-        ),
-    ),
+    untied_tensors=(SharedTensor((SOURCE_EMBEDDING, TARGET_EMBEDDING), ONE_EMBEDDING, fallback_names=(SHARED_EMBEDDING,)),),
     optional_tensors={"final_logits_bias": "head.bias"},
     base_model_prefix="model.",
 )

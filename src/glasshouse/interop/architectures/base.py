@@ -45,14 +45,13 @@ class SharedTensor:
     """Several names in their state dict for one tensor, such as tied embeddings. The table of weights uses the first.
 
     A file may contain any of the names, and the tensors under them must be equal. `reason` says why, in the error message.
-    A name in `fallback_names` is read only if the file contains none of the others. An export writes the first name, or
-    every name if `write_all` is set.
+    A name in `fallback_names` is read only if the file contains none of the others. An export writes the first name, and
+    all of them if there are fallbacks.
     """
 
     names: tuple[str, ...]
     reason: str = "tie_word_embeddings is true; set it to false in config.json if they are separate"
     fallback_names: tuple[str, ...] = ()
-    write_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,10 +138,8 @@ class Architecture:
             f"{describe_mismatch(name, values.get(name), (values.get(other),))}, which is model.{other}"
             for name, other in self._unequal_fields(values)
         ]
-        for side in ("", "image_"):
-            width, heads = values.get(f"{side}width", 0), values.get(f"{side}heads", 1)
-            if width % heads:
-                reasons.append(f"model.{side}heads={heads}, which does not divide model.{side}width={width}")
+        if values["width"] % values.get("heads", 1):
+            reasons.append(f"model.heads={values['heads']}, which does not divide model.width={values['width']}")
         return reasons
 
     def changes(self, values: FieldValues) -> FieldValues:
@@ -208,7 +205,7 @@ class Architecture:
         copies = {
             name: theirs[shared.names[0]].clone()
             for shared in self._shared_tensors(model)
-            if shared.write_all
+            if shared.fallback_names
             for name in shared.names[1:] + shared.fallback_names
         }
         return {**theirs, **copies, **self.constant_tensors(model)}

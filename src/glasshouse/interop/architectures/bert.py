@@ -112,7 +112,7 @@ def with_masked_tokens(
         weights={**weights, "head": decoder},
         tied_weights={"head.bias": bias},
         tied_tensors=(SharedTensor((bias, f"{decoder}.bias")), SharedTensor((embedding, f"{decoder}.weight"))),
-        untied_tensors=(SharedTensor((f"{decoder}.bias",), fallback_names=(bias,), write_all=True),),
+        untied_tensors=(SharedTensor((f"{decoder}.bias",), fallback_names=(bias,)),),
     )
 
 
