@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from glasshouse.certificates import round_trips
 from glasshouse.data.batches import hash_of_integers
-from glasshouse.generation.engine import GenerationEngine, SampledToken
-from glasshouse.generation.recorded_steps import Row
+from glasshouse.generation.engine import GenerationEngine
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.records import checkpoint
@@ -133,7 +132,7 @@ def _generation(subject: CertifiedRun) -> Check:
     tokens = subject.inputs["tokens_BT"].tolist()
     length = len(tokens[0])
     engine = GenerationEngine(model, length, chunk=5)
-    rows, found, expected = [], [], []
+    rows, found = [], []
     for number, prompt in enumerate(tokens):
         # A row joins while the others generate. The first one is greedy.
         sampling = Sampling(temperature=min(number, 1), seed=number)
@@ -141,23 +140,19 @@ def _generation(subject: CertifiedRun) -> Check:
         found += engine.step()
     while rows[-1].step < max(length // 4, 1):
         found += engine.step()
-    reported: dict[Row, list[SampledToken]] = {row: [] for row in rows}
-    for row, sampled in found:
-        reported[row].append(sampled)
-    values = []
+    values, expected = [], []
     for row in rows:
-        text = torch.tensor([row.tokens[: length + 1]], device=subject.run.device)
+        choices = [sampled for other, sampled in found if other is row][: length + 1 - row.prompt_length]
+        text = torch.tensor([row.tokens[: row.prompt_length + len(choices)]], device=subject.run.device)
         with torch.inference_mode():
-            full = model(tokens_BT=text[:, :-1]).float().log_softmax(-1)[0]
-        choices = reported[row][: text.shape[1] - row.prompt_length]
-        places = torch.arange(row.prompt_length - 1, row.prompt_length - 1 + len(choices), device=full.device)
-        expected.append(full[places, text[0, row.prompt_length : row.prompt_length + len(choices)]])
+            full = model(tokens_BT=text[:, :-1]).float().log_softmax(-1)[0, row.prompt_length - 1 :]
+        expected.append(full.gather(1, text[0, row.prompt_length :, None])[:, 0])
         values += [choice.log_probability for choice in choices]
         if row is rows[0]:
             # A greedy token is the most likely one of the full pass too, but for a tie.
-            behind = full[places].max(-1).values - expected[0]
-            if float(behind.max()) > ROUNDING * max(float(expected[0].abs().max()), 1.0):
-                return Check("", float(behind.max()), 0.0, "a greedy token is not the most likely one of a full pass")
+            behind = float((full.max(-1).values - expected[0]).max())
+            if behind > ROUNDING * max(float(expected[0].abs().max()), 1.0):
+                return Check("", behind, 0.0, "a greedy token is not the most likely one of a full pass")
     note = f"{len(values)} tokens of {len(rows)} rows that join one after the other"
     return _compare(torch.tensor(values), torch.cat(expected).cpu(), note=note)
 

@@ -27,15 +27,13 @@ def document(run: Run) -> dict[str, Any] | None:
     """The contents of tokenizer.json; None if the run has no tokenizer."""
     if not run.folder.tokenizer_file.exists():
         return None
-    try:
-        contents: dict[str, Any] = json.loads(run.folder.tokenizer_file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CannotExport(f"{run.folder.tokenizer_file} is not JSON: {error}; restore it, or train the run again") from None
+    tokenizer = run.tokenizer  # which tells what is wrong with the file
+    contents: dict[str, Any] = json.loads(run.folder.tokenizer_file.read_text(encoding="utf-8"))
     if (contents.get("post_processor") or {}).get("type") not in REPLACEABLE:
         return contents
-    names, end = {id: text for text, id in run.tokenizer.specials.items()}, run.tokenizer.end_of_text
+    names, end = {id: text for text, id in tokenizer.specials.items()}, tokenizer.end_of_text
     if run.spec.data.second:
-        pair: list[int | str] = ["A", *run.tokenizer.pair_separator, "B"]
+        pair: list[int | str] = ["A", *tokenizer.pair_separator, "B"]
         contents["post_processor"] = template(names, ("A",), pair, second_segment=1)
     elif run.spec.task == "translate" and run.spec.model.kind == "encoder-decoder":
         after: list[int | str] = [] if end is None else [end]

@@ -67,7 +67,7 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
             sentencepiece.from_tokenizer_json(document, tokenizer.prefix_and_suffix, tokenizer.end_of_text)
         )
     missing = range(len(metadata["tokens"]), vocabulary)
-    metadata["tokens"] += [_unused_token(id) for id in missing]
+    metadata["tokens"] += [f"[UNUSED{id}]" for id in missing]
     metadata["token_type"] += [UNUSED] * len(missing)
     if "scores" in metadata:
         metadata["scores"] += [0.0] * len(missing)
@@ -162,7 +162,7 @@ def _write_byte_pair(byte_pair: BytePair, tokenizer: Tokenizer, document: Mappin
     return {
         "model": "gpt2",
         "pre": PRE_TOKENIZERS[rule],
-        "tokens": [specials.get(id) or texts.get(id) or _unused_token(id) for id in ids],
+        "tokens": [specials.get(id) or texts.get(id) or f"[UNUSED{id}]" for id in ids],
         "token_type": [types.get(id, UNUSED) for id in ids],
         "merges": [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]],
         "bos_token_id": before[0] if before else tokenizer.end_of_text,  # llama.cpp starts an empty prompt with it
@@ -212,7 +212,3 @@ def _byte_pair_document(entries: Mapping[str, Any], pre_tokenizer: str, where: s
         vocab=vocabulary,
         merges=merges,
     )
-
-
-def _unused_token(id: int) -> str:
-    return f"[UNUSED{id}]"

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from glasshouse.formatting import with_article
 from glasshouse.interop import exported_files, imported_model
 from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
@@ -90,14 +89,9 @@ def _read_config(config: Mapping[str, Any]) -> tuple[Architecture, FieldValues, 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        document = kept_json.read(path)
+        return kept_json.read(path, dict[str, Any])
     except (OSError, ValueError) as error:
-        raise CannotImport(f"{path} is not JSON: {error}; download or export it again") from None
-    if not isinstance(document, dict):
-        raise CannotImport(
-            f"{path} contains {with_article(type(document).__name__)} instead of a JSON object; download or export it again"
-        )
-    return document
+        raise CannotImport(f"{path} is not a JSON object: {error}; download or export it again") from None
 
 
 def _read_tensors(directory: Path) -> Tensors:

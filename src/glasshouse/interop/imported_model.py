@@ -51,9 +51,6 @@ class ImportedModel:
     task: str = ""
     labels: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "model", declared.completed(Spec(model=self.model)).model)
-
 
 def check_memory(path: Path, numbers: int) -> None:
     """Refuse a model with more numbers than fit into the memory of this machine, before any of them is read."""
@@ -81,7 +78,7 @@ def build(
     try:
         spec_files.checked(Spec(data=DataSpec(context=context), model=model))
         models.check(model, context)
-        model = registry.canonical(model, context)
+        model = declared.completed(Spec(model=registry.canonical(model, context))).model
         shapes = tensor_shapes(model, vocabulary, context)
     except (SpecError, RuntimeError, TypeError, OverflowError) as error:
         raise CannotImport(f"{where} cannot be imported with the sizes in its config.json or metadata: {error}") from None

@@ -17,7 +17,6 @@ from glasshouse.interop.architectures.config_fields import (
     ConfigConstraint,
     ConfigField,
     FieldValues,
-    describe_mismatch,
     field_definition,
     get_key,
     set_key,
@@ -121,49 +120,31 @@ class Architecture:
         ids = {role: get_key(config, f"{self.token_id_prefix}{role}_token_id") for role in TOKEN_ROLES}
         return {role: value for role, value in ids.items() if value is not None}
 
-    def mismatches(self, values: FieldValues) -> list[str]:
-        """Why a model with these spec fields does not have this architecture; empty if it does.
+    def misfits(self, values: FieldValues) -> dict[str, tuple[Any, ...]]:
+        """The spec fields of a model that this architecture cannot express, each with the supported values.
 
-        For another kind of model the kind is the only reason given.
+        For another kind of model the kind is the only one.
         """
         if values["kind"] not in self.fixed_fields["kind"]:
-            return [describe_mismatch("kind", values["kind"], self.fixed_fields["kind"])]
-        reasons = [
-            describe_mismatch(name, values[name], allowed)
-            for name, allowed in self._supported(values).items()
-            if values[name] not in allowed
-        ]
-        reasons += [reason for config_field in self.config_fields if (reason := config_field.mismatch(values))]
-        reasons += [
-            f"{describe_mismatch(name, values.get(name), (values.get(other),))}, which is model.{other}"
-            for name, other in self._unequal_fields(values)
-        ]
+            return {"kind": self.fixed_fields["kind"]}
+        free = self.unused_fields | TRAINING_ONLY | {each.spec_field for each in self.config_fields}
+        supported = {
+            name: self.fixed_fields.get(name, (field_definition(name).default,)) for name in values if name not in free
+        }
+        first: dict[str, str] = {}
+        for each in self.config_fields:
+            if each.value_names is not None:
+                supported[each.spec_field] = tuple(dict.fromkeys(each.value_names.values()))
+            elif (other := first.setdefault(each.keys[0], each.spec_field)) != each.spec_field:
+                supported[each.spec_field] = (values.get(other),)  # one key of config.json holds both
         if values["width"] % values.get("heads", 1):
-            reasons.append(f"model.heads={values['heads']}, which does not divide model.width={values['width']}")
-        return reasons
+            supported["heads"] = tuple(number for number in range(1, values["width"] + 1) if values["width"] % number == 0)
+        return {name: allowed for name, allowed in supported.items() if values.get(name) not in allowed}
 
     def changes(self, values: FieldValues) -> FieldValues:
         """The fields to change, and their new values, so that a model has this architecture; empty if that is not enough."""
-        changed = {name: allowed[0] for name, allowed in self._supported(values).items() if values[name] not in allowed}
-        for config_field in self.config_fields:
-            if config_field.value_names is not None and config_field.mismatch(values):
-                changed[config_field.spec_field] = next(iter(config_field.value_names.values()))
-        changed |= {name: values[other] for name, other in self._unequal_fields(values) if name in values}
-        return {} if self.round_trip_only or self.mismatches({**values, **changed}) else changed
-
-    def _supported(self, values: FieldValues) -> dict[str, tuple[Any, ...]]:
-        """The supported values of every field that config.json does not hold."""
-        free = (
-            {"kind", *(config_field.spec_field for config_field in self.config_fields)} | self.unused_fields | TRAINING_ONLY
-        )
-        return {name: self.fixed_fields.get(name, (field_definition(name).default,)) for name in values if name not in free}
-
-    def _unequal_fields(self, values: FieldValues) -> list[tuple[str, str]]:
-        """The fields that differ from an earlier field with the same key of config.json, each with that field."""
-        first: dict[str, str] = {}
-        fields = [config_field.spec_field for config_field in self.config_fields]
-        others = [first.setdefault(each.keys[0], each.spec_field) for each in self.config_fields]
-        return [(name, other) for name, other in zip(fields, others, strict=True) if values.get(name) != values.get(other)]
+        changed = {name: allowed[0] for name, allowed in self.misfits(values).items() if name in values}
+        return {} if self.round_trip_only or self.misfits({**values, **changed}) else changed
 
     def write_config(self, values: FieldValues, token_ids: Mapping[str, Any]) -> dict[str, Any]:
         """The contents of config.json.

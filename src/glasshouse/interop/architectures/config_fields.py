@@ -3,7 +3,7 @@
 Spec fields have dotted names below `model` (`width`, `head.bias`). `context` and `vocabulary` count as fields too.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,13 +88,6 @@ class ConfigField:
             )
         return value
 
-    def mismatch(self, values: FieldValues) -> str | None:
-        """Why config.json cannot hold our value; None if it can."""
-        value = values.get(self.spec_field)
-        if self.value_names is None or value in self.value_names.values():
-            return None
-        return describe_mismatch(self.spec_field, value, tuple(dict.fromkeys(self.value_names.values())))
-
     def write(self, values: FieldValues) -> dict[str, Any]:
         """Every config key of this field with its value."""
         value: Any = values.get(self.spec_field)
@@ -143,11 +136,6 @@ def set_key(config: dict[str, Any], name: str, value: Any) -> None:
     for table in tables:
         config = config.setdefault(table, {})
     config[last] = value
-
-
-def describe_mismatch(spec_field: str, value: Any, supported: Sequence[Any]) -> str:
-    """A field, its value and the values that are supported, for an error message."""
-    return f"model.{spec_field}={value!r} instead of {' or '.join(map(repr, supported))}"
 
 
 def field_definition(name: str) -> SpecField:

@@ -75,19 +75,22 @@ def find_for_export(
         switched_on = {name: value for name, value in architecture.zero_filled_fields.items() if not values.get(name)}
         exported = with_field_values(model, switched_on)
         exported_values = field_values(exported, context, vocabulary)
-        reasons = architecture.mismatches(exported_values)
+        misfits = architecture.misfits(exported_values)
+        reasons = [
+            f"model.{name}={exported_values.get(name)!r} instead of {' or '.join(map(repr, allowed))}"
+            for name, allowed in misfits.items()
+        ]
         if architecture.round_trip_only and origin not in architecture.names:
             reasons.append(architecture.round_trip_only)
         if not reasons:
             return architecture, exported
-        other_kind = model.kind not in architecture.fixed_fields["kind"]
-        other_head = model.head.kind not in architecture.fixed_fields.get("head.kind", (model.head.kind,))
-        rejected.append(((other_kind, other_head, len(reasons)), architecture, reasons, exported_values))
-    (other_kind, other_head, _), nearest, reasons, values = min(rejected, key=lambda each: each[0])
+        distance = ("kind" in misfits, "head.kind" in misfits, len(reasons))
+        rejected.append((distance, architecture, reasons, exported_values))
+    distance, nearest, reasons, values = min(rejected, key=lambda each: each[0])
     raise NoFittingArchitecture(
         f"no {to} architecture can express this model; the nearest is {nearest.name!r}, which does not fit: "
         f"{'; '.join(reasons)}",
-        {} if other_kind or other_head else nearest.changes(values),
+        {} if any(distance[:2]) else nearest.changes(values),
     )
 
 
