@@ -5,14 +5,13 @@ separator between the texts of a pair, and the end of a text that is to be trans
 template keeps it, because the run used it.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from glasshouse.interop.sentencepiece import template
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, kept_json
 from glasshouse.runs import model_card
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport
@@ -27,10 +26,13 @@ def document(run: Run) -> dict[str, Any] | None:
     """The contents of tokenizer.json; None if the run has no tokenizer."""
     if not run.folder.tokenizer_file.exists():
         return None
-    tokenizer = run.tokenizer  # which tells what is wrong with the file
-    contents: dict[str, Any] = json.loads(run.folder.tokenizer_file.read_text(encoding="utf-8"))
+    try:
+        contents = kept_json.read(run.folder.tokenizer_file, dict[str, Any])
+    except ValueError as error:
+        raise CannotExport(f"{run.folder.tokenizer_file} is not JSON: {error}; restore it, or train the run again") from None
     if (contents.get("post_processor") or {}).get("type") not in REPLACEABLE:
         return contents
+    tokenizer = run.tokenizer
     names, end = {id: text for text, id in tokenizer.specials.items()}, tokenizer.end_of_text
     if run.spec.data.second:
         pair: list[int | str] = ["A", *tokenizer.pair_separator, "B"]

@@ -3,13 +3,12 @@
 Its position tables start with two unused rows. One embedding serves the source, the target and, if tied, the output.
 """
 
-from glasshouse.interop.architectures.base import Architecture, SharedTensor
+from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigConstraint, ConfigField
 from glasshouse.interop.weight_mapping import Entry, Names, Theirs, reshape, skip_rows, within
 
 SHARED_EMBEDDING = "model.shared.weight"
 SOURCE_EMBEDDING, TARGET_EMBEDDING = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
-ONE_EMBEDDING = "Glasshouse has one embedding for source and target"
 
 
 def stack(side: str) -> dict[str, Entry]:
@@ -74,14 +73,10 @@ BART = Architecture(
         "head.bias": Theirs("final_logits_bias", reshape((1, -1), (-1,))),
     },
     tied_weights={"embedding.weight": SHARED_EMBEDDING},
-    tied_tensors=(
-        SharedTensor(
-            (SHARED_EMBEDDING, SOURCE_EMBEDDING, TARGET_EMBEDDING, "lm_head.weight"),
-            f"{ONE_EMBEDDING}, and tie_word_embeddings ties the output to it",
-        ),
-    ),
+    tied_tensors=dict.fromkeys((SOURCE_EMBEDDING, TARGET_EMBEDDING, "lm_head.weight"), SHARED_EMBEDDING),
     # If nothing is tied, newer files have an embedding for each side, and a shared embedding that is not used.
-    untied_tensors=(SharedTensor((SOURCE_EMBEDDING, TARGET_EMBEDDING), ONE_EMBEDDING, fallback_names=(SHARED_EMBEDDING,)),),
+    untied_tensors={TARGET_EMBEDDING: SOURCE_EMBEDDING},
+    fallback_tensors={SHARED_EMBEDDING: SOURCE_EMBEDDING},
     optional_tensors={"final_logits_bias": "head.bias"},
     base_model_prefix="model.",
 )

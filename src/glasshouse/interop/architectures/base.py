@@ -40,20 +40,6 @@ LAST_TOKEN_CLASSES = {"head.kind": ("classifier",), "head.pooling": ("last",), "
 
 
 @dataclass(frozen=True)
-class SharedTensor:
-    """Several names in their state dict for one tensor, such as tied embeddings. The table of weights uses the first.
-
-    A file may contain any of the names, and the tensors under them must be equal. `reason` says why, in the error message.
-    A name in `fallback_names` is read only if the file contains none of the others. An export writes the first name, and
-    all of them if there are fallbacks.
-    """
-
-    names: tuple[str, ...]
-    reason: str = "tie_word_embeddings is true; set it to false in config.json if they are separate"
-    fallback_names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Architecture:
     """One architecture.
 
@@ -65,7 +51,9 @@ class Architecture:
         the model computes the same function. This is how a model without biases is written to a format that has them.
     unused_fields: spec fields without effect in this architecture: any value can be exported.
     weights: their names of our modules. tied_weights: those that differ if the output is tied to the embedding.
-    tied_tensors, untied_tensors: tensors that have several names, with a tied output and without.
+    tied_tensors: further names of tensors if the output is tied, each with the name in `weights`. A file may contain any of
+        them, and they must be equal. untied_tensors: the same without a tied output; an export writes them too.
+    fallback_tensors: like `untied_tensors`, but read only if the file lacks the tensor.
     ignored_tensors: patterns for names of tensors that are not weights of the model.
     optional_tensors: tensors that a file may lack, each with the spec field that is then switched off.
     base_model_prefix: the prefix of tensor names that is missing if the base model was saved without its head.
@@ -86,8 +74,9 @@ class Architecture:
     unused_fields: frozenset[str] = frozenset()
     config_constraints: tuple[ConfigConstraint, ...] = ()
     zero_filled_fields: Mapping[str, Any] = field(default_factory=dict)
-    tied_tensors: tuple[SharedTensor, ...] = ()
-    untied_tensors: tuple[SharedTensor, ...] = ()
+    tied_tensors: Mapping[str, str] = field(default_factory=dict)
+    untied_tensors: Mapping[str, str] = field(default_factory=dict)
+    fallback_tensors: Mapping[str, str] = field(default_factory=dict)
     ignored_tensors: tuple[str, ...] = ()
     optional_tensors: Mapping[str, str] = field(default_factory=dict)
     base_model_prefix: str = ""
@@ -166,7 +155,8 @@ class Architecture:
         """Our state dict, which has these shapes, from theirs."""
         names = self._names(model)
         known = {piece.name for pieces in weight_mapping.pieces(names, shapes).values() for piece in pieces}
-        known |= {name for shared in self._shared_tensors(model) for name in shared.names + shared.fallback_names}
+        copies, fallbacks = (self.tied_tensors, {}) if model.tied else (self.untied_tensors, self.fallback_tensors)
+        known |= {*copies, *fallbacks}
         normalised: Tensors = {}
         for name, tensor in theirs.items():
             if any(fnmatchcase(name, pattern) for pattern in self.ignored_tensors):
@@ -175,42 +165,27 @@ class Architecture:
                 name = name.removesuffix(old) + new if name.endswith(old) else name
             spellings = (name, self.base_model_prefix + name, name.removeprefix(self.base_model_prefix))
             normalised[next((spelling for spelling in spellings if spelling in known), name)] = tensor
-        for shared in self._shared_tensors(model):
-            _merge_shared(normalised, shared, where)
+        for other, name in copies.items():
+            copy = normalised.pop(other, None)
+            if copy is not None and not torch.equal(normalised.setdefault(name, copy), copy):
+                raise CannotImport(
+                    f"{where}: {name!r} and {other!r} must be equal, because they are one tensor here; if the output is "
+                    "separate, set tie_word_embeddings to false in config.json"
+                )
+        for other, name in fallbacks.items():
+            if other in normalised:
+                normalised.setdefault(name, normalised.pop(other))
         return weight_mapping.import_tensors(names, model, normalised, shapes, where)
 
     def export_tensors(self, ours: Tensors, model: ModelSpec, shapes: Mapping[str, Sequence[int]]) -> Tensors:
         """Their state dict from ours. A weight that only their model has, with these shapes, is zero and changes nothing."""
         whole = {name: ours[name] if name in ours else torch.zeros(shape) for name, shape in shapes.items()}
         theirs = weight_mapping.export_tensors(self._names(model), model, whole)
-        copies = {
-            name: theirs[shared.names[0]].clone()
-            for shared in self._shared_tensors(model)
-            if shared.fallback_names
-            for name in shared.names[1:] + shared.fallback_names
-        }
-        return {**theirs, **copies, **self.constant_tensors(model)}
+        copies = {} if model.tied else {**self.untied_tensors, **self.fallback_tensors}
+        return {**theirs, **{other: theirs[name].clone() for other, name in copies.items()}, **self.constant_tensors(model)}
 
     def _names(self, model: ModelSpec) -> dict[str, Entry]:
         return {**self.weights, **(self.tied_weights if model.tied else {})}
-
-    def _shared_tensors(self, model: ModelSpec) -> tuple[SharedTensor, ...]:
-        return self.tied_tensors if model.tied else self.untied_tensors
-
-
-def _merge_shared(theirs: Tensors, shared: SharedTensor, where: str) -> None:
-    """Replace the copies of a shared tensor by one tensor under its first name."""
-    present = [name for name in shared.names if name in theirs]
-    present = present or [name for name in shared.fallback_names if name in theirs][:1]
-    if not present:
-        return
-    kept = theirs[present[0]]
-    for name in present[1:]:
-        if not torch.equal(theirs[name], kept):
-            raise CannotImport(f"{where}: {present[0]!r} and {name!r} must be equal, because {shared.reason}")
-    for name in shared.names + shared.fallback_names:
-        theirs.pop(name, None)
-    theirs[shared.names[0]] = kept
 
 
 def with_labels(
@@ -231,5 +206,5 @@ def with_labels(
         fixed_fields={**{name: value for name, value in table.fixed_fields.items() if name != "head.kind"}, **head},
         unused_fields=frozenset({"tied"}),
         weights={**{name: entry for name, entry in table.weights.items() if name != "head"}, "head.answer": answer},
-        tied_tensors=(),
+        tied_tensors={},
     )

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import torch
 
-from glasshouse.interop.architectures.base import Architecture, SharedTensor, with_labels
+from glasshouse.interop.architectures.base import Architecture, with_labels
 from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigConstraint, ConfigField
 from glasshouse.interop.weight_mapping import IDENTITY, Entry, Names, Tensors, Theirs, Transform, skip_rows, within
 from glasshouse.specs.spec import ModelSpec
@@ -111,8 +111,8 @@ def with_masked_tokens(
         unused_fields=frozenset(),
         weights={**weights, "head": decoder},
         tied_weights={"head.bias": bias},
-        tied_tensors=(SharedTensor((bias, f"{decoder}.bias")), SharedTensor((embedding, f"{decoder}.weight"))),
-        untied_tensors=(SharedTensor((f"{decoder}.bias",), fallback_names=(bias,)),),
+        tied_tensors={f"{decoder}.bias": bias, f"{decoder}.weight": embedding},
+        fallback_tensors={bias: f"{decoder}.bias"},
     )
 
 

@@ -1,6 +1,6 @@
 """GPT-2: a decoder with learned positions (Radford et al., Language Models are Unsupervised Multitask Learners, 2019)."""
 
-from glasshouse.interop.architectures.base import Architecture, SharedTensor, with_labels
+from glasshouse.interop.architectures.base import Architecture, with_labels
 from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigConstraint, ConfigField
 from glasshouse.interop.weight_mapping import TRANSPOSE, Theirs, within
 
@@ -44,7 +44,7 @@ GPT2 = Architecture(
         "final_norm": "transformer.ln_f",
         "head": "lm_head",
     },
-    tied_tensors=(SharedTensor(("transformer.wte.weight", "lm_head.weight")),),
+    tied_tensors={"lm_head.weight": "transformer.wte.weight"},
     # Precomputed causal masks.
     ignored_tensors=("*.attn.bias", "*.attn.masked_bias"),
     base_model_prefix="transformer.",

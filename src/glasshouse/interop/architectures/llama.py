@@ -5,7 +5,7 @@ Hugging Face files of Llama use the same rotary layout as Glasshouse, so queries
 
 from collections.abc import Mapping
 
-from glasshouse.interop.architectures.base import Architecture, SharedTensor, with_labels
+from glasshouse.interop.architectures.base import Architecture, with_labels
 from glasshouse.interop.architectures.config_fields import Config, ConfigConstraint, ConfigField, FieldValues
 from glasshouse.interop.weight_mapping import within
 
@@ -80,7 +80,7 @@ LLAMA = Architecture(
         "final_norm": "model.norm",
         "head": "lm_head",
     },
-    tied_tensors=(SharedTensor(("model.embed_tokens.weight", "lm_head.weight")),),
+    tied_tensors={"lm_head.weight": "model.embed_tokens.weight"},
     ignored_tensors=("*.rotary_emb.inv_freq",),
     base_model_prefix="model.",
     upgrade_config=upgrade_config,
