@@ -136,16 +136,14 @@ CHANGES = {
             "src/glasshouse/interop/architectures/qwen2.py": (
                 '"""Qwen2: Llama with a bias on queries, keys and values alone."""\n\n'
                 "from dataclasses import replace\n\n"
-                "from glasshouse.interop.architectures.config_fields import ConfigConstraint\n"
                 "from glasshouse.interop.architectures.llama import LLAMA\n\n"
                 "QWEN2 = replace(\n"
                 "    LLAMA,\n"
                 '    names=("Qwen2ForCausalLM",),\n'
                 '    model_type="qwen2",\n'
                 '    config_fields=tuple(each for each in LLAMA.config_fields if each.spec_field != "bias"),\n'
-                "    config_constraints=(\n"
-                '        *LLAMA.config_constraints[:3], ConfigConstraint("use_sliding_window", (False,))\n'
-                "    ),\n"
+                '    config_values={**LLAMA.config_values, "use_sliding_window": (False,)},\n'
+                '    legacy_config_values={"rope_parameters.type": ("default",), "rope_scaling": (None,)},\n'
                 '    fixed_fields={**LLAMA.fixed_fields, "bias": (False,), "own_bias": (True,)},\n'
                 ")\n"
             )

@@ -13,7 +13,7 @@ import numpy as np
 from glasshouse.interop import exported_files, gguf_tokenizers, imported_model
 from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
-from glasshouse.interop.architectures.config_fields import Config, ConfigConstraint, ConfigField, field_values
+from glasshouse.interop.architectures.config_fields import Config, ConfigField, field_values
 from glasshouse.interop.architectures.llama import FIXED_FIELDS, default_head_width, heads
 from glasshouse.interop.gguf_file import GGUF, gguf_package
 from glasshouse.interop.imported_model import ImportedModel
@@ -71,12 +71,12 @@ LLAMA = Architecture(
         ),
         ConfigField("rotary_base", "llama.rope.freq_base", 10000.0),
     ),
-    config_constraints=(
-        ConfigConstraint("llama.rope.scaling.type", ("none", "linear"), legacy=True),
-        ConfigConstraint("llama.rope.scaling.factor", (0.0, 1.0), legacy=True),
-        ConfigConstraint("llama.rope.scale_linear", (0.0, 1.0), legacy=True),
-        ConfigConstraint("llama.expert_count", (0,), legacy=True),
-    ),
+    legacy_config_values={
+        "llama.rope.scaling.type": ("none", "linear"),
+        "llama.rope.scaling.factor": (0.0, 1.0),
+        "llama.rope.scale_linear": (0.0, 1.0),
+        "llama.expert_count": (0,),
+    },
     fixed_fields={**FIXED_FIELDS, "head.kind": ("", "next-token"), "activation": ("swiglu",)},
     unused_fields=frozenset({"tied"}),
     # GGUF files interleave the rotary pairs of a head.

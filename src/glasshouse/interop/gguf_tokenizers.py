@@ -22,19 +22,14 @@ Metadata = dict[str, Any]
 PREFIX: Final = "tokenizer.ggml."
 """The beginning of every metadata key of a tokenizer. This module leaves it out in the names of its own dictionaries."""
 
-PRE_TOKENIZERS: Final = {("gpt-2", False): "gpt-2", ("gpt-4", False): "dbrx", ("gpt-4", True): "llama-bpe"}
-"""llama.cpp's name for a pre-tokenizer, by our split pattern and by whether merges are ignored for a word that is itself a
-token. Compared with llama.cpp for every code point: equal except for the code points new in Unicode 16, which llama.cpp's
-tables lack."""
-
-PATTERN_NAMES: Final = {
-    **dict.fromkeys(("gpt-2", "phi-2", "mpt", "olmo"), "gpt-2"),
-    **dict.fromkeys(("dbrx", "smaug-bpe", "llama-bpe", "llama3", "llama-v3"), "gpt-4"),
+PRE_TOKENIZERS: Final = {
+    **dict.fromkeys(("gpt-2", "phi-2", "mpt", "olmo"), ("gpt-2", False)),
+    **dict.fromkeys(("dbrx", "smaug-bpe"), ("gpt-4", False)),
+    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3"), ("gpt-4", True)),
 }
-"""Our split pattern for every name of a llama.cpp pre-tokenizer that can be imported."""
-
-IGNORES_MERGES: Final = ("llama-bpe", "llama3", "llama-v3")
-"""Pre-tokenizers that ignore merges for a word that is itself a token, and put a start token before a text by default."""
+"""llama.cpp's names of a pre-tokenizer: our split pattern, and whether it ignores merges for a word that is itself a token
+and puts a start token before a text by default. An export writes the first name. Compared with llama.cpp for every code
+point: equal except for the code points new in Unicode 16, which llama.cpp's tables lack."""
 
 LONG_S: Final = "ſ".encode()
 
@@ -81,11 +76,11 @@ def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any] | None:
     """
     entries = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
     kind, texts, pre_tokenizer = entries.get("model"), entries.get("tokens"), entries.get("pre", "default")
-    supported = kind == "llama" or (kind == "gpt2" and pre_tokenizer in list(PATTERN_NAMES))
+    supported = kind == "llama" or (kind == "gpt2" and pre_tokenizer in list(PRE_TOKENIZERS))
     if not supported or not isinstance(texts, list) or not texts:
         say(
             f"{where} is imported without a tokenizer: it has no tokenizer that is supported, but the kind {kind!r} and the "
-            f"pre-tokenizer {pre_tokenizer!r}; supported are 'llama', and 'gpt2' with {', '.join(PATTERN_NAMES)}"
+            f"pre-tokenizer {pre_tokenizer!r}; supported are 'llama', and 'gpt2' with {', '.join(PRE_TOKENIZERS)}"
         )
         return None
     for name, default in (("tokens", ""), ("merges", ""), ("token_type", NORMAL), ("scores", 0.0)):
@@ -152,7 +147,8 @@ def _write_byte_pair(byte_pair: BytePair, tokenizer: Tokenizer, document: Mappin
             "another place than data.pattern='gpt-4'; train with data.pattern=gpt-2 to export a GGUF file"
         )
     rule = (pattern, bool(model.get("ignore_merges")))
-    if rule not in PRE_TOKENIZERS:
+    names = [name for name, its_rule in PRE_TOKENIZERS.items() if its_rule == rule]
+    if not names:
         raise CannotExport(
             f"llama.cpp has no pre-tokenizer for data.pattern={pattern!r} with ignore_merges; train with data.pattern=gpt-4"
         )
@@ -161,7 +157,7 @@ def _write_byte_pair(byte_pair: BytePair, tokenizer: Tokenizer, document: Mappin
     types |= {id: CONTROL if text in tokenizer.specials else USER_DEFINED for id, text in specials.items()}
     return {
         "model": "gpt2",
-        "pre": PRE_TOKENIZERS[rule],
+        "pre": names[0],
         "tokens": [specials.get(id) or texts.get(id) or f"[UNUSED{id}]" for id in ids],
         "token_type": [types.get(id, UNUSED) for id in ids],
         "merges": [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]],
@@ -197,18 +193,19 @@ def _byte_pair_document(entries: Mapping[str, Any], pre_tokenizer: str, where: s
             raise CannotImport(
                 f"{where} has a merge {' '.join(merge)!r} of tokens that are not in its vocabulary; export the file again"
             )
+    pattern, ignores_merges = PRE_TOKENIZERS[pre_tokenizer]
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     splitter: dict[str, Any] = {**byte_level, "use_regex": True}
-    if (pattern := PATTERN_NAMES[pre_tokenizer]) != "gpt-2":
+    if pattern != "gpt-2":
         split = {"type": "Split", "pattern": {"Regex": PATTERNS[pattern]}, "behavior": "Isolated", "invert": False}
         splitter = {"type": "Sequence", "pretokenizers": [split, {**byte_level, "use_regex": False}]}
     return sentencepiece.tokenizer_json(
         texts,
         types,
-        bos_id=bos_id if entries.get("add_bos_token", pre_tokenizer in IGNORES_MERGES) else None,
+        bos_id=bos_id if entries.get("add_bos_token", ignores_merges) else None,
         decoder={**byte_level, "use_regex": True},
         pre_tokenizer=splitter,
-        ignore_merges=pre_tokenizer in IGNORES_MERGES,
+        ignore_merges=ignores_merges,
         vocab=vocabulary,
         merges=merges,
     )

@@ -12,7 +12,6 @@ from typing import Any
 
 from glasshouse.interop import exported_files, imported_model
 from glasshouse.interop.architectures import registry
-from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.config_fields import FieldValues, field_values
 from glasshouse.interop.exported_files import TOKENIZER
 from glasshouse.interop.imported_model import ImportedModel
@@ -43,8 +42,13 @@ def read(directory: Path) -> ImportedModel:
         raise CannotImport(f"{directory} is no directory with {CONFIG}; give the directory of a Hugging Face model")
     _refuse_links(directory)
     config = _read_json(directory / CONFIG)
+    names, known = config.get("architectures"), registry.by_name()
+    if not isinstance(names, list) or not names or names[0] not in list(known):
+        problem = f"must be a list with one of {', '.join(sorted(known))}"
+        raise CannotImport(problem, "architectures", names).within(f"{directory / CONFIG}")
+    architecture = known[names[0]]
     try:
-        architecture, values, token_ids = _read_config(config)
+        values, token_ids = architecture.read_config(config), architecture.read_token_ids(config)
     except GlasshouseError as error:
         raise CannotImport(f"{directory / CONFIG}: {error}") from None
     theirs = _read_tensors(directory)
@@ -74,17 +78,6 @@ def _task_and_labels(config: Mapping[str, Any], values: FieldValues) -> dict[str
         labels = tuple(f"LABEL_{index}" for index in range(count))
     several = config.get("problem_type") == MULTI_LABEL
     return {"task": "tag" if "head.tags" in values else "multi-label" if several else "classify", "labels": labels}
-
-
-def _read_config(config: Mapping[str, Any]) -> tuple[Architecture, FieldValues, dict[str, Any]]:
-    """The contents of config.json: the architecture, our spec fields and the ids of special tokens."""
-    names, known = config.get("architectures"), registry.by_name()
-    if not isinstance(names, list) or not names or names[0] not in list(known):
-        raise CannotImport(
-            f"must be a list with an architecture that is supported: {', '.join(sorted(known))}", "architectures", names
-        )
-    architecture = known[names[0]]
-    return architecture, architecture.read_config(config), architecture.read_token_ids(config)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Its position tables start with two unused rows. One embedding serves the source,
 """
 
 from glasshouse.interop.architectures.base import Architecture
-from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigConstraint, ConfigField
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigField
 from glasshouse.interop.weight_mapping import Entry, Names, Theirs, reshape, skip_rows, within
 
 SHARED_EMBEDDING = "model.shared.weight"
@@ -47,14 +47,16 @@ BART = Architecture(
         ConfigField("tied", "tie_word_embeddings", True),
         ConfigField("dropout", ("dropout", "attention_dropout", "activation_dropout"), 0.0, value_if_unequal=0.0),
     ),
-    config_constraints=(
-        ConfigConstraint("is_encoder_decoder", (True,)),
-        ConfigConstraint("scale_embedding", (False,)),
-        ConfigConstraint("normalize_before", (False,), legacy=True),
-        ConfigConstraint("normalize_embedding", (True,), legacy=True),
-        ConfigConstraint("add_final_layer_norm", (False,), legacy=True),
-        ConfigConstraint("static_position_embeddings", (False,), legacy=True),
-    ),
+    config_values={
+        "is_encoder_decoder": (True,),
+        "scale_embedding": (False,),
+    },
+    legacy_config_values={
+        "normalize_before": (False,),
+        "normalize_embedding": (True,),
+        "add_final_layer_norm": (False,),
+        "static_position_embeddings": (False,),
+    },
     fixed_fields={
         "kind": ("encoder-decoder",),
         "head.kind": ("next-token", ""),

@@ -14,9 +14,9 @@ import torch
 from glasshouse.interop import weight_mapping
 from glasshouse.interop.architectures.config_fields import (
     Config,
-    ConfigConstraint,
     ConfigField,
     FieldValues,
+    check_value,
     field_definition,
     get_key,
     set_key,
@@ -33,7 +33,7 @@ TRAINING_ONLY = frozenset({"initialisation", "embedding_deviation", "dropout", "
 
 
 # A checkpoint with this key stores its weights in another format.
-NOT_QUANTISED = ConfigConstraint("quantization_config", (None,), legacy=True)
+NOT_QUANTISED = {"quantization_config": (None,)}
 # A decoder with a classifier: a linear layer without a bias on the vector of the last token. `transformers` finds that token
 # of a padded text by the id of the padding, `pad_token_id`.
 LAST_TOKEN_CLASSES = {"head.kind": ("classifier",), "head.pooling": ("last",), "head.answer_bias": (False,)}
@@ -45,7 +45,8 @@ class Architecture:
 
     names: values of `architectures` in config.json; an export writes the first.
     config_fields: spec fields whose values config.json holds.
-    config_constraints: config keys of which only some values are supported.
+    config_values: config keys of which only these values are supported; an export writes the first.
+    legacy_config_values: the same for keys of older configs, which are not written.
     fixed_fields: spec fields and the values that the architecture supports; an import sets the first.
     zero_filled_fields: values of spec fields that add weights to a model. An export fills the added weights with zeros, so
         the model computes the same function. This is how a model without biases is written to a format that has them.
@@ -72,7 +73,8 @@ class Architecture:
     weights: Names
     tied_weights: Names = field(default_factory=dict)
     unused_fields: frozenset[str] = frozenset()
-    config_constraints: tuple[ConfigConstraint, ...] = ()
+    config_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    legacy_config_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     zero_filled_fields: Mapping[str, Any] = field(default_factory=dict)
     tied_tensors: Mapping[str, str] = field(default_factory=dict)
     untied_tensors: Mapping[str, str] = field(default_factory=dict)
@@ -96,8 +98,8 @@ class Architecture:
         config = self.upgrade_config(config)
         if isinstance(classes := config.get("id2label"), Mapping):
             config = {**config, "num_labels": len(classes)}
-        for constraint in (*self.config_constraints, NOT_QUANTISED):
-            constraint.check(config)
+        for key, allowed in {**self.config_values, **self.legacy_config_values, **NOT_QUANTISED}.items():
+            check_value(config, key, allowed)
         values: FieldValues = {name: allowed[0] for name, allowed in self.fixed_fields.items()}
         for config_field in self.config_fields:
             values[config_field.spec_field] = config_field.read(config, values)
@@ -143,9 +145,8 @@ class Architecture:
         config: dict[str, Any] = {"architectures": [self.name], "model_type": self.model_type, "dtype": "float32"}
         for role in TOKEN_ROLES:
             set_key(config, f"{self.token_id_prefix}{role}_token_id", token_ids.get(role))
-        for constraint in self.config_constraints:
-            if not constraint.legacy:
-                set_key(config, constraint.config_key, constraint.allowed[0])
+        for key, allowed in self.config_values.items():
+            set_key(config, key, allowed[0])
         for config_field in self.config_fields:
             for name, value in config_field.write(values).items():
                 set_key(config, name, value)

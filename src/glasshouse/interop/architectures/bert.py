@@ -16,7 +16,7 @@ from dataclasses import replace
 import torch
 
 from glasshouse.interop.architectures.base import Architecture, with_labels
-from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigConstraint, ConfigField
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigField
 from glasshouse.interop.weight_mapping import IDENTITY, Entry, Names, Tensors, Theirs, Transform, skip_rows, within
 from glasshouse.specs.spec import ModelSpec
 
@@ -74,11 +74,13 @@ BERT = Architecture(
     names=("BertModel",),
     model_type="bert",
     config_fields=encoder_config(ACTIVATIONS),
-    config_constraints=(
-        ConfigConstraint("is_decoder", (False,)),
-        ConfigConstraint("add_cross_attention", (False,)),
-        ConfigConstraint("position_embedding_type", ("absolute",), legacy=True),
-    ),
+    config_values={
+        "is_decoder": (False,),
+        "add_cross_attention": (False,),
+    },
+    legacy_config_values={
+        "position_embedding_type": ("absolute",),
+    },
     fixed_fields={**FIXED_FIELDS, "head.kind": ("pooled",)},
     zero_filled_fields={"bias": True, "segments": 1},
     # The file does not say how token vectors are pooled, and a pooled head has no output matrix to tie.
@@ -159,7 +161,7 @@ ROBERTA = replace(
     names=("RobertaModel",),
     model_type="roberta",
     config_fields=encoder_config(ACTIVATIONS, 50265, ROBERTA_OFFSET),
-    config_constraints=(*BERT.config_constraints, ConfigConstraint("pad_token_id", (ROBERTA_OFFSET - 1,))),
+    config_values={**BERT.config_values, "pad_token_id": (ROBERTA_OFFSET - 1,)},
     weights=encoder("", skip_rows(ROBERTA_OFFSET)),
     base_model_prefix="roberta.",
     round_trip_only="RoBERTa reads token 1 as padding, but in a run that was not imported from RoBERTa it may be a word",

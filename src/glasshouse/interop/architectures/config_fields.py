@@ -98,25 +98,13 @@ class ConfigField:
         return dict.fromkeys(self.keys, value + self.offset if self.offset else value)
 
 
-@dataclass(frozen=True)
-class ConfigConstraint:
-    """A config key that changes what the model computes, and the values of it that Glasshouse supports.
-
-    An export writes the first allowed value. A `legacy` key occurs only in older configs and is not written.
-    """
-
-    config_key: str
-    allowed: tuple[Any, ...]
-    legacy: bool = False
-
-    def check(self, config: Config) -> None:
-        value = get_key(config, self.config_key)
-        if value is None or any(value == allowed and type(value) is type(allowed) for allowed in self.allowed):
-            return
-        supported = " or ".join("absent" if allowed is None else repr(allowed) for allowed in self.allowed)
+def check_value(config: Config, key: str, allowed: tuple[Any, ...]) -> None:
+    """Refuse a value of a key that changes what the model computes. A key may be missing."""
+    value = get_key(config, key)
+    if value is not None and not any(value == each and type(value) is type(each) for each in allowed):
+        supported = " or ".join("absent" if each is None else repr(each) for each in allowed)
         raise CannotImport(
-            f"{self.config_key}={value!r} is not supported, because it changes what the model computes; "
-            f"it must be {supported}"
+            f"{key}={value!r} is not supported, because it changes what the model computes; it must be {supported}"
         )
 
 

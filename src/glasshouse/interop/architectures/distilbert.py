@@ -8,7 +8,7 @@ whose numbers an export writes in the unit of the data.
 from dataclasses import replace
 
 from glasshouse.interop.architectures.base import Architecture
-from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigConstraint, ConfigField
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigField
 from glasshouse.interop.weight_mapping import Names, Theirs, Transform, within
 from glasshouse.specs.spec import ModelSpec
 
@@ -70,7 +70,7 @@ def unit(model: ModelSpec) -> tuple[float, float]:
 DISTILBERT_FOR_VALUES = replace(
     DISTILBERT_FOR_CLASSES,
     config_fields=DISTILBERT_FOR_CLASSES.config_fields[:-1],
-    config_constraints=(ConfigConstraint("num_labels", (1,)), ConfigConstraint("problem_type", ("regression",))),
+    config_values={"num_labels": (1,), "problem_type": ("regression",)},
     fixed_fields={**DISTILBERT_FOR_CLASSES.fixed_fields, "head.kind": ("regressor",)},
     # The mean and the deviation are in the weights.
     unused_fields=frozenset({"tied", "head.mean", "head.deviation"}),

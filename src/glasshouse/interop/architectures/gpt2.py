@@ -1,7 +1,7 @@
 """GPT-2: a decoder with learned positions (Radford et al., Language Models are Unsupervised Multitask Learners, 2019)."""
 
 from glasshouse.interop.architectures.base import Architecture, with_labels
-from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigConstraint, ConfigField
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigField
 from glasshouse.interop.weight_mapping import TRANSPOSE, Theirs, within
 
 # The weight of a linear layer is transposed: (inputs, outputs).
@@ -30,11 +30,11 @@ GPT2 = Architecture(
         ConfigField("dropout", ("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.1, value_if_unequal=0.0),
         ConfigField("tied", "tie_word_embeddings", True),
     ),
-    config_constraints=(
-        ConfigConstraint("scale_attn_weights", (True,)),
-        ConfigConstraint("scale_attn_by_inverse_layer_idx", (False,)),
-        ConfigConstraint("add_cross_attention", (False,)),
-    ),
+    config_values={
+        "scale_attn_weights": (True,),
+        "scale_attn_by_inverse_layer_idx": (False,),
+        "add_cross_attention": (False,),
+    },
     fixed_fields={"kind": ("decoder",), "head.kind": ("next-token", ""), "position": ("learned",), "bias": (True,)},
     zero_filled_fields={"bias": True},
     weights={

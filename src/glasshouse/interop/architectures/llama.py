@@ -6,7 +6,7 @@ Hugging Face files of Llama use the same rotary layout as Glasshouse, so queries
 from collections.abc import Mapping
 
 from glasshouse.interop.architectures.base import Architecture, with_labels
-from glasshouse.interop.architectures.config_fields import Config, ConfigConstraint, ConfigField, FieldValues
+from glasshouse.interop.architectures.config_fields import Config, ConfigField, FieldValues
 from glasshouse.interop.weight_mapping import within
 
 LAYER = {
@@ -67,12 +67,14 @@ LLAMA = Architecture(
         ConfigField("dropout", "attention_dropout", 0.0),
         ConfigField("tied", "tie_word_embeddings", False),
     ),
-    config_constraints=(
-        ConfigConstraint("rope_parameters.rope_type", ("default",)),
-        ConfigConstraint("rope_parameters.type", ("default",), legacy=True),
-        ConfigConstraint("rope_scaling", (None,), legacy=True),
-        ConfigConstraint("sliding_window", (None,), legacy=True),
-    ),
+    config_values={
+        "rope_parameters.rope_type": ("default",),
+    },
+    legacy_config_values={
+        "rope_parameters.type": ("default",),
+        "rope_scaling": (None,),
+        "sliding_window": (None,),
+    },
     fixed_fields={**FIXED_FIELDS, "head.kind": ("next-token", "")},
     weights={
         "embedding": "model.embed_tokens",
