@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,7 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     for our_tokens, their_tokens in zip(ours, theirs, strict=True):
         if end in their_tokens:  # our tokens do not include the end-of-text token
             their_tokens = their_tokens[: their_tokens.index(end)]
-        differences += sum(one != other for one, other in zip(our_tokens, their_tokens, strict=False))
-        differences += abs(len(our_tokens) - len(their_tokens))
+        differences += sum(one != other for one, other in zip_longest(our_tokens, their_tokens))
     return differences, sum(map(len, ours))
 
 

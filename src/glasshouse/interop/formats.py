@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from glasshouse.interop import gguf_models, huggingface, llama2c, onnx_export
-from glasshouse.interop.huggingface import CONFIG, INDEX, PICKLES, WEIGHTS
+from glasshouse.interop.huggingface import CONFIG, INDEX, WEIGHTS
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.records import kept_json
 from glasshouse.runs.run import Run
@@ -120,10 +120,9 @@ def package_directory(name: str) -> Path:
     if directories:
         found = ", ".join(f"{PACKAGE}{package}/{directory.relative_to(root)}" for directory in directories)
         raise CannotImport(f"the package {package!r} has several models; choose one of: {found}")
-    pickles = sorted(path.name for pattern in PICKLES for path in (root / folder).rglob(pattern))
-    only = f", only {', '.join(pickles[:3])}, and pickles are never opened" if pickles else ""
     raise CannotImport(
-        f"the package {name!r} has no folder with {CONFIG} and {WEIGHTS}{only}; choose a package with a Hugging Face model"
+        f"the package {name!r} has no folder with {CONFIG} and {WEIGHTS}{huggingface.pickles_in(root / folder)}; choose a "
+        "package that holds a Hugging Face model"
     )
 
 

@@ -62,12 +62,11 @@ LLAMA = Architecture(
     config_fields=(
         *decoder_config("llama", "layer_norm_rms_epsilon"),
         ConfigField("heads", "llama.attention.head_count"),
-        ConfigField("key_value_heads", "llama.attention.head_count_kv", resolve_zero=heads),
+        ConfigField("key_value_heads", "llama.attention.head_count_kv", heads),
         ConfigField(
             "head_width",
             ("llama.attention.key_length", "llama.attention.value_length", "llama.rope.dimension_count"),
             default_head_width,
-            resolve_zero=default_head_width,
         ),
         ConfigField("rotary_base", "llama.rope.freq_base", 10000.0),
     ),

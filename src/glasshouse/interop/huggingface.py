@@ -91,18 +91,12 @@ def _read_tensors(directory: Path) -> Tensors:
     """The state dict, from one file or from the shards that an index lists."""
     if (directory / WEIGHTS).is_file():
         return _load(directory / WEIGHTS)
-    if (directory / INDEX).is_file():
-        return _read_shards(directory)
-    if pickles := sorted(path.name for pattern in PICKLES for path in directory.glob(pattern)):
-        raise CannotImport(
-            f"{directory} has its weights in {', '.join(pickles)}; pickles are never opened, because they can run any code; "
-            "load the model in the program that made it, and save it with save_pretrained(..., safe_serialization=True)"
-        )
-    raise CannotImport(f"{directory} has no weights: neither {WEIGHTS} nor {INDEX} exists; download it again")
-
-
-def _read_shards(directory: Path) -> Tensors:
     index = directory / INDEX
+    if not index.is_file():
+        raise CannotImport(
+            f"{directory} has neither {WEIGHTS} nor {INDEX}{pickles_in(directory)}; save the model as safetensors "
+            "(save_pretrained does), or download it again"
+        )
     file_of_tensor = _read_json(index).get("weight_map")
     if not isinstance(file_of_tensor, dict) or not all(isinstance(file, str) for file in file_of_tensor.values()):
         raise CannotImport(f"{index} has no weight_map that gives the file of every tensor; download or export it again")
@@ -114,6 +108,12 @@ def _read_shards(directory: Path) -> Tensors:
     if missing := file_of_tensor.keys() - tensors.keys():
         raise CannotImport(f"{directory} lacks the tensor {min(missing)!r}, which {INDEX} lists; download it again")
     return tensors
+
+
+def pickles_in(folder: Path) -> str:
+    """What to say of the pickled weights in a folder, if there are any."""
+    names = sorted(path.name for pattern in PICKLES for path in folder.rglob(pattern))
+    return f", only {', '.join(names[:3])}, and pickles are never opened, because they can run any code" if names else ""
 
 
 def _load(path: Path) -> Tensors:

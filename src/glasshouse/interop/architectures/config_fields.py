@@ -3,7 +3,7 @@
 Spec fields have dotted names below `model` (`width`, `head.bias`). `context` and `vocabulary` count as fields too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,13 +33,12 @@ class ConfigField:
     """One field of our spec and the keys of config.json that hold its value.
 
     config_keys: a dotted key, or several that must hold the same value; an export writes all of them.
-    default: the value if the key is missing, or a function that computes it from the spec fields read before. Without a
-        default the key must be there.
+    default: the value if the key is missing, or a function that computes it from the other spec fields, also for an export
+        of a 0, which means that in our spec. Without a default the key must be there.
     value_names: for a field with named values: their name of each value, and ours.
     offset: how much larger their number is than ours.
     value_if_unequal: our value if several keys disagree; None makes that an error. Dropout acts in training alone, so that
         outputs are the same with 0.
-    resolve_zero: computes what 0 means in our spec from the other fields, because config.json needs the number itself.
     """
 
     spec_field: str
@@ -48,7 +47,6 @@ class ConfigField:
     value_names: Mapping[str, str] | None = None
     offset: int = 0
     value_if_unequal: Any = None
-    resolve_zero: Callable[[FieldValues], Any] | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -91,8 +89,8 @@ class ConfigField:
     def write(self, values: FieldValues) -> dict[str, Any]:
         """Every config key of this field with its value."""
         value: Any = values.get(self.spec_field)
-        if not value and self.resolve_zero is not None:
-            value = self.resolve_zero(values)
+        if not value and callable(self.default):
+            value = self.default(values)
         if self.value_names is not None:
             value = next(theirs for theirs, ours in self.value_names.items() if ours == value)
         return dict.fromkeys(self.keys, value + self.offset if self.offset else value)
