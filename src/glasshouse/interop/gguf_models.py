@@ -17,7 +17,7 @@ from glasshouse.interop.architectures.config_fields import Config, ConfigField, 
 from glasshouse.interop.architectures.llama import FIXED_FIELDS, default_head_width, heads
 from glasshouse.interop.gguf_file import GGUF, gguf_package
 from glasshouse.interop.imported_model import ImportedModel
-from glasshouse.interop.weight_mapping import ROTARY_PAIRS, Theirs, within
+from glasshouse.interop.weight_mapping import ROTARY_PAIRS, Names, Theirs, within
 from glasshouse.records import atomic_files
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport, GlasshouseError
@@ -48,7 +48,7 @@ def decoder_config(name: str, epsilon: str) -> tuple[ConfigField, ...]:
 
 
 DECODER = {"embedding": "token_embd", "final_norm": "output_norm", "head": "output"}
-LAYER = {
+LAYER: Names = {
     "attention_connection.norm": "attn_norm",
     "attention.output": "attn_output",
     "feed_forward_connection.norm": "ffn_norm",

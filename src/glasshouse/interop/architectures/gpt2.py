@@ -2,10 +2,10 @@
 
 from glasshouse.interop.architectures.base import Architecture, with_labels
 from glasshouse.interop.architectures.config_fields import ACTIVATIONS, ConfigField
-from glasshouse.interop.weight_mapping import TRANSPOSE, Theirs, within
+from glasshouse.interop.weight_mapping import TRANSPOSE, Names, Theirs, within
 
 # The weight of a linear layer is transposed: (inputs, outputs).
-LAYER = {
+LAYER: Names = {
     "attention_connection.norm": "ln_1",
     "attention.projection": Theirs("attn.c_attn", TRANSPOSE),
     "attention.output": Theirs("attn.c_proj", TRANSPOSE),

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from glasshouse.interop.architectures.base import Architecture, with_labels
 from glasshouse.interop.architectures.config_fields import Config, ConfigField, FieldValues
-from glasshouse.interop.weight_mapping import within
+from glasshouse.interop.weight_mapping import Names, within
 
-LAYER = {
+LAYER: Names = {
     "attention_connection.norm": "input_layernorm",
     "attention.projection": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
     "attention.output": "self_attn.o_proj",
