@@ -70,7 +70,7 @@ def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_fi
     assert len(study.swept) == 2
     assert {size.budget for size in study.swept} == {2e8}
     assert scale_study.learning_rates(study) is None
-    assert glasshouse.scaling.forecast("tiny") is None
+    assert scale_study.forecast_outcome(scale_study.find("tiny")) is None
     make, seen = scale_training._forecast, []
 
     def forecast(study):
@@ -87,7 +87,7 @@ def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_fi
         expected = rule.rate(size.parameters["without-embeddings-with-head"])
         assert study.run(size, 0).spec().training.learning_rate == expected
     assert "own learning rate" in " ".join(scale_study.notes(study))
-    outcome = glasshouse.scaling.forecast("tiny")
+    outcome = scale_study.forecast_outcome(scale_study.find("tiny"))
     assert outcome is not None
     assert outcome.forecast.refused or len(outcome.rows) == 4
     glasshouse.scaling.run("tiny", "cpu")
@@ -95,7 +95,7 @@ def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_fi
     for text in ("{", '{"sizes": [{}]}'):
         (study.path / scale_study.FORECAST).write_text(text)
         with pytest.raises(GlasshouseError) as caught:
-            glasshouse.scaling.forecast("tiny")
+            scale_study.forecast_outcome(scale_study.find("tiny"))
         assert isinstance(caught.value, RunError)
 
 

@@ -53,9 +53,9 @@ def test_studies_are_compared_by_name(tmp_path, monkeypatch):
     # The resamples of the two fits are independent.
     rows = [curve.points[0][1][1:] for curve in found.methods[0].curves]
     assert abs(np.corrcoef(*rows)[0, 1]) < 0.6
-    page = glasshouse.scaling.write_page(glasshouse.scaling.transfer_content(found), tmp_path / "page.html")
+    page = glasshouse.scaling.write_page(glasshouse.scaling.content(found), tmp_path / "page.html")
     assert "compute multiplier" in page.read_text()
-    written = glasshouse.scaling.write_figures(glasshouse.scaling.transfer_content(found), tmp_path / "figures")
+    written = glasshouse.scaling.write_figures(glasshouse.scaling.content(found), tmp_path / "figures")
     assert [path.name for path in written] == ["losses.svg", "multiplier.svg"]
     assert all(path.read_text().startswith("<svg") for path in written)
     assert glasshouse.scaling.list_studies() == ["new", "old"]

@@ -12,7 +12,6 @@ from glasshouse.launching.submission import Submission
 from glasshouse.pages import scaling_page
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.results.scaling import ScalingContent
-from glasshouse.results.table import Table
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import run_of
 from glasshouse.scaling import (
@@ -25,7 +24,6 @@ from glasshouse.scaling import (
     scaling_report,
     transfer_report,
 )
-from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.compute_optimal import OptimumCheck
 from glasshouse.scaling.recipe_transfer import RecipeTransfer
 from glasshouse.scaling.scale_study import ScaleStudy
@@ -34,6 +32,9 @@ from glasshouse.scaling.scaling_options import FitOptions, PlanOptions
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.options import takes
 from glasshouse.studies import places
+
+# Of each fit that counts parameters and FLOPs in another way.
+COUNTING_RESAMPLES = 200
 
 
 @takes(PlanOptions)
@@ -70,24 +71,6 @@ def fit(source: str | PathLike[str], seed: int = 0, **options: Any) -> ScalingFi
         data = asked.data or scale_study.different_tokens(study)
         found = fit_laws(scale_study.measured(study), budgets, data, asked.resamples, seed, show)
         return replace(found, notes=(*scale_study.notes(study), *found.notes))
-
-
-def countings(source: str | PathLike[str], resamples: int = 200) -> Table | None:
-    """The exponent of the best size of a scaling study, for each way to count parameters and FLOPs; None for a CSV file."""
-    if not scale_study.is_study_name(source):
-        return None
-    study, fits = scale_study.find(source), {}
-    ways = list(product(compute_optimal.COUNTS, scale_study.FLOP_COUNTS))
-    with progress_bar.bar("counting in other ways") as show:
-        for done, (count, flops) in enumerate(ways):
-            show(done / len(ways))
-            fits[count, flops] = fit_laws(scale_study.measured(study, count, flops), resamples=resamples)
-    return scaling_report.counting_table(fits)
-
-
-def forecast(source: str | PathLike[str]) -> ForecastOutcome | None:
-    """The losses of a study's largest budget as predicted before it ran, and as measured; None for a CSV file."""
-    return scale_study.forecast_outcome(scale_study.find(source)) if scale_study.is_study_name(source) else None
 
 
 def check(
@@ -127,11 +110,6 @@ def transfer(a: str | PathLike[str], b: str | PathLike[str], seed: int = 0, **op
     return replace(found, notes=(*notes, *found.notes))
 
 
-def transfer_content(transfer: RecipeTransfer) -> ScalingContent:
-    """A comparison of two recipes in words, a table and pictures."""
-    return transfer_report.content(transfer)
-
-
 def list_studies() -> list[str]:
     """The names of the scaling studies in the studies folder."""
     return scale_study.names()
@@ -148,19 +126,29 @@ def study_of(run: str | PathLike[str]) -> str:
 
 
 def content(
-    fit: ScalingFit,
+    found: ScalingFit | RecipeTransfer,
     title: str = "Scaling laws",
     budget: float | None = None,
     different_tokens: float | None = None,
-    tables: Sequence[Table] = (),
-    forecast: ForecastOutcome | None = None,
+    source: str | PathLike[str] | None = None,
 ) -> ScalingContent:
-    """A fit in words, tables and pictures; `budget` adds what to train for it, and `tables` come after its own.
+    """A fit, or a comparison of two recipes, in words, tables and pictures.
 
-    `forecast` is shown beside what came out.
+    `budget` adds what to train for it. `source` is what was fitted: a scaling study adds the losses that it predicted for
+    its largest budget beside what came out, and the exponent for each way to count parameters and FLOPs.
     """
-    content = scaling_report.content(fit, title, budget, different_tokens, forecast)
-    return replace(content, tables=(*content.tables, *tables))
+    if isinstance(found, RecipeTransfer):
+        return transfer_report.content(found)
+    if source is None or not scale_study.is_study_name(source):
+        return scaling_report.content(found, title, budget, different_tokens)
+    study, fits = scale_study.find(source), {}
+    ways = list(product(compute_optimal.COUNTS, scale_study.FLOP_COUNTS))
+    with progress_bar.bar("counting in other ways") as show:
+        for done, (count, flops) in enumerate(ways):
+            show(done / len(ways))
+            fits[count, flops] = fit_laws(scale_study.measured(study, count, flops), resamples=COUNTING_RESAMPLES)
+    shown = scaling_report.content(found, title, budget, different_tokens, scale_study.forecast_outcome(study))
+    return replace(shown, tables=(*shown.tables, scaling_report.counting_table(fits)))
 
 
 def write_page(content: ScalingContent, output: str | PathLike[str]) -> Path:

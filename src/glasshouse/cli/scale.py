@@ -9,11 +9,12 @@ from glasshouse.cli.options import Device, On, Overwrite, argument, cluster, gro
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import count, duration, flops
 from glasshouse.launching.cluster_settings import Slurm
-from glasshouse.scaling.scaling_options import FitOptions
+from glasshouse.scaling.scaling_options import FitOptions, PlanOptions
 from glasshouse.specs.options import given
 
 if TYPE_CHECKING:
     from glasshouse.results.scaling import ScalingContent
+    from glasshouse.scaling.scaling_fit import ScalingFit
 
 
 def scale() -> None:
@@ -35,24 +36,12 @@ Figures = Annotated[Path | None, option("A folder for the figures as SVG and the
 Output = Annotated[Path | None, option("An HTML file for the page with all pictures.")]
 
 
+@has_options(PlanOptions)
 def plan(
     recipe: Annotated[str, argument("A recipe, or a spec file.", "RECIPE")],
     budgets: Annotated[str, option("The compute of a run, in FLOPs; several budgets.", metavar="C,C,...")],
+    options: PlanOptions,
     overrides: Annotated[list[str] | None, argument("Fields that differ from the recipe.", "[FIELD=VALUE]...")] = None,
-    sizes: Annotated[int, option("The number of sizes at each budget.", low=1, high=1000)] = 6,
-    seeds: Annotated[int, option("The number of seeds of each size.", low=1, high=10000)] = 3,
-    name: Annotated[str | None, option("The name of the study; default: scaling-RECIPE.")] = None,
-    tokens_per_parameter: Annotated[
-        float, option("Tokens for each parameter at the middle size of a budget.", low=0.01, high=10**6)
-    ] = 20.0,
-    spread: Annotated[
-        float, option("How many times the outer sizes differ from the middle one.", low=1.1, high=10**6)
-    ] = 4.0,
-    most_epochs: Annotated[float, option("Refuse to read the data more often than this.", low=0.01, high=10**6)] = 300.0,
-    rates: Annotated[
-        Literal["sweep", "recipe"],
-        option("A learning rate for each size, by a sweep at two sizes; or the recipe's for all, which is biased."),
-    ] = "sweep",
     device: Device = "auto",
 ) -> None:
     """Plan a scaling study: which models will be trained for how long, and what it costs, before it is spent.
@@ -63,19 +52,7 @@ def plan(
     """
     from glasshouse.api import scaling
 
-    study = scaling.plan(
-        recipe,
-        *(overrides or ()),
-        budgets=budgets,
-        sizes=sizes,
-        seeds=seeds,
-        name=name,
-        tokens_per_parameter=tokens_per_parameter,
-        spread=spread,
-        most_epochs=most_epochs,
-        rates=rates,
-        device=device,
-    )
+    study = scaling.plan(recipe, *(overrides or ()), budgets=budgets, device=device, **given(options))
     rows = [
         (
             f"{size.budget:.3g}",
@@ -147,7 +124,7 @@ def fit(
         glasshouse scale fit measurements.csv --parameters N --tokens D --loss L
         glasshouse scale fit curves.csv --parameters N --tokens 'millions*1e6' --loss val_loss --curve width
     """
-    _report(source, options, output, overwrite, figures)
+    _report_fit(source, options, output, overwrite, figures)
 
 
 @has_options(FitOptions)
@@ -165,7 +142,7 @@ def predict(
         glasshouse scale predict measurements.csv --budget 1e15
         glasshouse scale predict measurements.csv --parameters N --tokens D --loss L --budget 1e15 --data 2e9
     """
-    _report(source, options, output, overwrite, figures, budget)
+    _report_fit(source, options, output, overwrite, figures, budget)
 
 
 @has_options(FitOptions)
@@ -223,17 +200,10 @@ def transfer(
     from glasshouse.api import runs, scaling
 
     runs.check_output(output, overwrite)
-    found = scaling.transfer(a, b, **given(options))
-    content = scaling.transfer_content(found)
-    _show(content)
-    if figures is not None:
-        scaling.write_figures(content, figures)
-        _name("figures", figures)
-    if output is not None:
-        _name("page", scaling.write_page(content, output))
+    _report(scaling.content(scaling.transfer(a, b, **given(options))), output, figures)
 
 
-def _report(
+def _report_fit(
     source: Path,
     options: FitOptions,
     output: Path | None,
@@ -245,18 +215,12 @@ def _report(
 
     runs.check_output(output, overwrite)
     found = scaling.fit(source, **given(options))
-    countings = scaling.countings(source)
-    tables = [] if countings is None else [countings]
-    content = scaling.content(found, source.name, budget, options.data, tables, scaling.forecast(source))
-    _show(content)
-    if figures is not None:
-        scaling.write_figures(content, figures, found)
-        _name("figures", figures)
-    if output is not None:
-        _name("page", scaling.write_page(content, output))
+    _report(scaling.content(found, source.name, budget, options.data, source), output, figures, found)
 
 
-def _show(content: "ScalingContent") -> None:
+def _report(content: "ScalingContent", output: Path | None, figures: Path | None, found: "ScalingFit | None" = None) -> None:
+    from glasshouse.api import scaling
+
     for answer in content.answers:
         console.print(answer)
     for table in content.tables:
@@ -266,10 +230,11 @@ def _show(content: "ScalingContent") -> None:
             console.print(table.note)
     for note in content.notes:
         console.print(f"- {note}")
-
-
-def _name(what: str, path: Path) -> None:
-    console.print(f"{what}  {path}")
+    if figures is not None:
+        scaling.write_figures(content, figures, found)
+        console.print(f"figures  {figures}")
+    if output is not None:
+        console.print(f"page  {scaling.write_page(content, output)}")
 
 
 app = group(scale, plan, run, fit, predict, check, transfer)

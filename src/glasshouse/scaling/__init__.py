@@ -5,7 +5,6 @@ from glasshouse.faces import face
 __getattr__, __dir__ = face(
     __name__,
     {
-        "api.scaling": "plan run fit countings forecast check transfer study_of list_studies open_study content "
-        "write_page write_figures transfer_content",
+        "api.scaling": "plan run fit check transfer study_of list_studies open_study content write_page write_figures",
     },
 )

@@ -143,11 +143,23 @@ def _parameters_by_layers(job: Job, width: int) -> dict[int, int]:
     return {layers: one + (layers - 1) * (two - one) for layers in depths}
 
 
+def _most_parameters(job: Job) -> int:
+    """The parameters of the largest shape."""
+    by_width = (_parameters_by_layers(job, width) for width in range(MOST_WIDTH, 0, -WIDTH_UNIT))
+    return next((max(counts.values()) for counts in by_width if counts), 0)
+
+
 def _shapes_by_budget(job: Job, budgets: Sequence[float], options: PlanOptions) -> dict[float, list[ModelShape]]:
     """The shapes of every budget, from one grid for all budgets."""
     middles, spread, sizes = _middles(budgets, options), options.spread, options.sizes
     spacing = 2 * math.log(spread) / (sizes - 1)
     first = {budget: round(math.log(middle / spread) / spacing) for budget, middle in middles.items()}
+    beyond, most = max(middles.values()) / spread**2, _most_parameters(job)
+    if beyond > most:
+        raise SpecError(
+            f"a budget of {max(middles):.3g} FLOPs is for models of {beyond:.3g} parameters or more, and the largest shape "
+            f"has {most:.3g}; choose smaller budgets, or a larger --tokens-per-parameter"
+        )
     indices = range(min(first.values()), max(first.values()) + sizes)
     shapes = _nearest_shapes(job, [index * spacing for index in indices], spread * max(middles.values()))
     found = {}
