@@ -1,7 +1,7 @@
 """`glasshouse scale`: scaling laws. How large a model, for how long, for this budget?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import glasshouse
 from glasshouse.cli.jobs import print_submission
@@ -14,7 +14,6 @@ from glasshouse.specs.options import given
 
 if TYPE_CHECKING:
     from glasshouse.results.scaling import ScalingContent
-    from glasshouse.scaling.scaling_fit import ScalingFit
 
 
 def scale() -> None:
@@ -218,7 +217,7 @@ def _report_fit(
     _report(scaling.content(found, source.name, budget, options.data, source), output, figures, found)
 
 
-def _report(content: "ScalingContent", output: Path | None, figures: Path | None, found: "ScalingFit | None" = None) -> None:
+def _report(content: "ScalingContent", output: Path | None, figures: Path | None, found: Any = None) -> None:
     from glasshouse.api import scaling
 
     for answer in content.answers:
