@@ -9,7 +9,7 @@ import torch
 import glasshouse
 from glasshouse.records import atomic_files, checkpoint
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.scaling import rate_rule, scale_study, scale_training
+from glasshouse.scaling import budget_forecast, rate_rule, scale_study, scale_training
 from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.studies import run_queue
 
@@ -70,14 +70,14 @@ def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_fi
     assert len(study.swept) == 2
     assert {size.budget for size in study.swept} == {2e8}
     assert scale_study.learning_rates(study) is None
-    assert scale_study.forecast_outcome(scale_study.find("tiny")) is None
-    make, seen = scale_training._forecast, []
+    assert budget_forecast.outcome_of(scale_study.find("tiny")) is None
+    make, seen = budget_forecast.write, []
 
     def forecast(study):
         seen.append([size.budget for size in study.sizes if run_queue.status(study.run(size, 0)) != "absent"])
-        return make(study)
+        make(study)
 
-    monkeypatch.setattr(scale_training, "_forecast", forecast)
+    monkeypatch.setattr(budget_forecast, "write", forecast)
     glasshouse.scaling.run("tiny", "cpu")
     assert len(seen) == 1
     assert max(seen[0]) == 2e8
@@ -87,15 +87,15 @@ def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_fi
         expected = rule.rate(size.parameters["without-embeddings-with-head"])
         assert study.run(size, 0).spec().training.learning_rate == expected
     assert "own learning rate" in " ".join(scale_study.notes(study))
-    outcome = scale_study.forecast_outcome(scale_study.find("tiny"))
+    outcome = budget_forecast.outcome_of(scale_study.find("tiny"))
     assert outcome is not None
     assert outcome.forecast.refused or len(outcome.rows) == 4
     glasshouse.scaling.run("tiny", "cpu")
     assert len(seen) == 1
     for text in ("{", '{"sizes": [{}]}'):
-        (study.path / scale_study.FORECAST).write_text(text)
+        (study.path / budget_forecast.FILE).write_text(text)
         with pytest.raises(GlasshouseError) as caught:
-            scale_study.forecast_outcome(scale_study.find("tiny"))
+            budget_forecast.outcome_of(scale_study.find("tiny"))
         assert isinstance(caught.value, RunError)
 
 

@@ -15,6 +15,7 @@ from glasshouse.results.scaling import ScalingContent
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import run_of
 from glasshouse.scaling import (
+    budget_forecast,
     compute_optimal,
     measurements,
     recipe_transfer,
@@ -147,7 +148,7 @@ def content(
         for done, (count, flops) in enumerate(ways):
             show(done / len(ways))
             fits[count, flops] = fit_laws(scale_study.measured(study, count, flops), resamples=COUNTING_RESAMPLES)
-    shown = scaling_report.content(found, title, budget, different_tokens, scale_study.forecast_outcome(study))
+    shown = scaling_report.content(found, title, budget, different_tokens, budget_forecast.outcome_of(study))
     return replace(shown, tables=(*shown.tables, scaling_report.counting_table(fits)))
 
 

@@ -1,16 +1,22 @@
-"""The losses of a study's largest budget, predicted from the smaller ones before it runs, and what came out.
+"""The losses of a study's largest budget: predicted from the smaller ones before it runs, and what came out.
 
 N parameters, D tokens, C compute in FLOPs.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from glasshouse.records import atomic_files, kept_json
+from glasshouse.scaling import compute_optimal, scale_study
 from glasshouse.scaling.regression import LawEstimate, estimate
-from glasshouse.scaling.scaling_fit import ISOFLOP, ScalingFit
+from glasshouse.scaling.scale_study import ScaleStudy
+from glasshouse.scaling.scaling_fit import ISOFLOP, ScalingFit, fit_laws
+from glasshouse.specs.errors import DataError, RunError
+
+FILE = "forecast.json"
 
 
 @dataclass(frozen=True)
@@ -78,3 +84,32 @@ def make(
         losses[1:] *= np.exp(noise * np.random.default_rng(seed + index).standard_normal(len(losses) - 1))
         forecasts.append(SizeForecast(name, parameters, tokens, estimate(losses, law.freedom)))
     return BudgetForecast(budget, law.name, tuple(forecasts), best, missed=missed)
+
+
+def write(study: ScaleStudy) -> None:
+    """Predict the losses of the largest budget. The same forecast one budget earlier tells how far such forecasts miss."""
+    missed = 0.0
+    for budget in study.budgets[-2:]:
+        at_budget = [size for size in study.sizes if size.budget == budget]
+        sizes = [(size.name, float(size.parameters[compute_optimal.WITH_HEAD]), float(size.tokens)) for size in at_budget]
+        try:
+            measured = scale_study.measured(study, below=budget)
+            fit = fit_laws(measured, different_tokens=scale_study.different_tokens(study))
+            forecast = make(fit, budget, sizes, missed)
+        except (DataError, RunError) as error:
+            forecast = BudgetForecast(budget, refused=str(error))
+        outcome = ForecastOutcome(forecast, scale_study.losses_at(study, budget))
+        missed = outcome.error if outcome.rows else 0.0
+    atomic_files.write_json(study.path / FILE, asdict(forecast))
+
+
+def outcome_of(study: ScaleStudy) -> ForecastOutcome | None:
+    """The forecast of the largest budget beside what was measured; None if it has not been made."""
+    path = study.path / FILE
+    if not path.exists():
+        return None
+    try:
+        forecast = kept_json.read(path, BudgetForecast)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} does not hold a forecast ({error}); restore or delete it") from None
+    return ForecastOutcome(forecast, scale_study.losses_at(study, forecast.budget))

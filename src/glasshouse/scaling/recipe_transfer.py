@@ -17,7 +17,7 @@ from glasshouse import formatting
 from glasshouse.scaling import loss_frontier, regression, scale_study
 from glasshouse.scaling.loss_frontier import MethodFrontier
 from glasshouse.scaling.regression import Array, LawEstimate
-from glasshouse.scaling.scale_study import FILE, ScaleStudy
+from glasshouse.scaling.scale_study import FILE
 from glasshouse.scaling.scaling_fit import ScalingFit
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError
@@ -99,23 +99,20 @@ class RecipeTransfer:
 
 
 def check_sources(a: str | PathLike[str], b: str | PathLike[str]) -> list[str]:
-    """Refuse two sources, studies or CSV files, whose losses cannot be compared. The notes say what is not known."""
-    sources: list[ScaleStudy | Path] = [
-        scale_study.find(each) if scale_study.is_study_name(each) else Path(each) for each in (a, b)
-    ]
-    paths = [each if isinstance(each, Path) else each.path for each in sources]
+    """Refuse two sources, studies or CSV files, whose losses cannot be compared.
+
+    The notes say what differs without harm, or is not known.
+    """
+    studies = [scale_study.find(each) for each in (a, b) if scale_study.is_study_name(each)]
+    files = [Path(each) for each in (a, b) if not scale_study.is_study_name(each)]
+    paths = [each.path for each in studies] + files
     if paths[0].resolve() == paths[1].resolve():
         raise DataError(f"both names mean {paths[0]}, and two studies are compared; name another one")
-    if files := [each.name for each in sources if isinstance(each, Path)]:
+    if files:
         return [
-            f"{' and '.join(files)}: nothing tells whether a file has the same data, metric and tokenizer; losses of "
-            "different ones are not comparable"
+            f"{' and '.join(file.name for file in files)}: nothing tells whether a file has the same data, metric and "
+            "tokenizer; losses of different ones are not comparable"
         ]
-    return _check_studies([each for each in sources if isinstance(each, ScaleStudy)])
-
-
-def _check_studies(studies: Sequence[ScaleStudy]) -> list[str]:
-    """Refuse two studies whose losses cannot be compared. The notes say what differs without harm, or is not known."""
     a, b = (study.name for study in studies)
     specs = [spec_files.from_toml(study.sizes[0].spec, str(study.path / FILE)) for study in studies]
     first, second = (f"{study.metric} of the task {spec.task}" for study, spec in zip(studies, specs, strict=True))
@@ -253,22 +250,20 @@ def _verdict(found: MethodTransfer, a: str, b: str) -> str:
 
 def _conclusion(found: MethodTransfer, a: str, b: str) -> str:
     first, last, growth = decided(found.low.ratio), decided(found.high.ratio), decided(found.growth)
+    low, high = (f"{place.flops:.3g} FLOPs" for place in (found.low, found.high))
     if first * last < 0:
         smaller, larger = (b, a) if first > 0 else (a, b)
-        return f"{smaller} needs less compute at {found.low.flops:.3g} FLOPs, and {larger} at {found.high.flops:.3g} FLOPs"
+        return f"{smaller} needs less compute at {low}, and {larger} at {high}"
     leads = first or last
     if not leads:
         but = f", but the multiplier {'grows' if growth > 0 else 'shrinks'} with scale" if growth else ""
         return f"No difference in compute between {a} and {b} is shown{but}"
     better, other = (b, a) if leads > 0 else (a, b)
+    change = f"the advantage {'grows' if growth == leads else 'shrinks'} with scale"
     if not growth:
         change = "whether the advantage grows with scale is not decided"
-    else:
-        change = f"the advantage {'grows' if growth == leads else 'shrinks'} with scale"
-    if not first or not last:
-        shown, open_ = (found.low, found.high) if first else (found.high, found.low)
-        return (
-            f"{better} needs less compute than {other} at {shown.flops:.3g} FLOPs, no difference is shown at "
-            f"{open_.flops:.3g} FLOPs, and {change}"
-        )
-    return f"{better} needs less compute than {other} for the same loss, and {change}"
+    where = "for the same loss"
+    if not (first and last):
+        shown, open_ = (low, high) if first else (high, low)
+        where = f"at {shown}, no difference is shown at {open_}"
+    return f"{better} needs less compute than {other} {where}, and {change}"

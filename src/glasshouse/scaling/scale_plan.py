@@ -71,15 +71,6 @@ class PlannedSize:
         return float(self.shape.step_flops * self.shared_steps)
 
 
-def _middles(budgets: Sequence[float], options: PlanOptions) -> dict[float, float]:
-    """Budget -> N at its middle, sqrt(C / (6 tokens_per_parameter)), the smallest budget first."""
-    for budget in budgets:
-        check_budget(budget)
-    if len(set(budgets)) < 2:
-        raise SpecError(f"--budgets names {len(set(budgets))} budget; a power law needs at least two")
-    return {budget: math.sqrt(budget / (6 * options.tokens_per_parameter)) for budget in sorted(set(budgets))}
-
-
 def train_tokens(job: Job) -> int:
     return round(job.task.example_count(job.prepared.splits["train"]) * job.sequence_tokens())
 
@@ -151,7 +142,13 @@ def _most_parameters(job: Job) -> int:
 
 def _shapes_by_budget(job: Job, budgets: Sequence[float], options: PlanOptions) -> dict[float, list[ModelShape]]:
     """The shapes of every budget, from one grid for all budgets."""
-    middles, spread, sizes = _middles(budgets, options), options.spread, options.sizes
+    for budget in budgets:
+        check_budget(budget)
+    if len(set(budgets)) < 2:
+        raise SpecError(f"--budgets names {len(set(budgets))} budget; a power law needs at least two")
+    # N at the middle of each budget, the smallest budget first.
+    middles = {budget: math.sqrt(budget / (6 * options.tokens_per_parameter)) for budget in sorted(set(budgets))}
+    spread, sizes = options.spread, options.sizes
     spacing = 2 * math.log(spread) / (sizes - 1)
     first = {budget: round(math.log(middle / spread) / spacing) for budget, middle in middles.items()}
     beyond, most = max(middles.values()) / spread**2, _most_parameters(job)

@@ -1,7 +1,7 @@
 """A scaling study on disk: a folder with `scaling.json` and a run for each size, budget and seed.
 
 The plan is written before the first run. A sweep at two sizes gives every size its learning rate. The losses of the largest
-budget are predicted from the smaller ones before its first run, in `forecast.json`. Runs of one shape and budget train
+budget are predicted from the smaller ones before its first run (`budget_forecast`). Runs of one shape and budget train
 together as replicas where that is faster. The same command continues a study that was interrupted.
 """
 
@@ -19,8 +19,7 @@ import numpy as np
 from glasshouse.records import containment, kept_json, user_paths
 from glasshouse.records.kept_schema import Also, Between, Count, Seconds, Seed, Size, Step, Text, as_type
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule
-from glasshouse.scaling.budget_forecast import ForecastOutcome
+from glasshouse.scaling import compute_optimal, rate_rule
 from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN, MeasuredLosses
 from glasshouse.scaling.rate_rule import RateRule
 from glasshouse.scaling.scaling_fit import MOST_FLOPS
@@ -29,7 +28,7 @@ from glasshouse.studies import run_queue, study_folder, study_values
 from glasshouse.studies.study_folder import ArmFacts
 from glasshouse.version import __version__
 
-FILE, FORECAST, FORMAT = "scaling.json", "forecast.json", 1
+FILE, FORMAT = "scaling.json", 1
 ONE_RATE = "every size has the same learning rate: the study is biased towards the sizes that this rate suits"
 Flops = Annotated[float, Between(1, MOST_FLOPS)]
 Amount = Annotated[int, Between(1, 1e30)]
@@ -202,18 +201,6 @@ def losses_of(study: ScaleStudy, size: SizeRuns) -> list[float]:
 def losses_at(study: ScaleStudy, budget: float) -> dict[str, list[float]]:
     """Name of a size -> the losses of its seeds at a budget."""
     return {size.name: losses_of(study, size) for size in study.sizes if size.budget == budget}
-
-
-def forecast_outcome(study: ScaleStudy) -> ForecastOutcome | None:
-    """The forecast of the largest budget beside what was measured; None if it has not been made."""
-    path = study.path / FORECAST
-    if not path.exists():
-        return None
-    try:
-        forecast = kept_json.read(path, budget_forecast.BudgetForecast)
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path} does not hold a forecast ({error}); restore or delete it") from None
-    return ForecastOutcome(forecast, losses_at(study, forecast.budget))
 
 
 def measured(

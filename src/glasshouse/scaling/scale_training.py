@@ -5,17 +5,15 @@ largest budget are predicted and written to `forecast.json`, before the first of
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from glasshouse.launching.submission import Submission
-from glasshouse.records import atomic_files, containment, lock
+from glasshouse.records import containment, lock
 from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule, scale_study
-from glasshouse.scaling.budget_forecast import BudgetForecast, ForecastOutcome
 from glasshouse.scaling.rate_rule import RateRule
 from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
-from glasshouse.scaling.scaling_fit import fit_laws
 from glasshouse.specs import spec_files
-from glasshouse.specs.errors import DataError, Interrupted, RunError
+from glasshouse.specs.errors import Interrupted
 from glasshouse.specs.spec import Spec
 from glasshouse.studies import run_queue, study_planning, study_values
 from glasshouse.studies.run_queue import Place, QueuedRun
@@ -41,8 +39,8 @@ def train(study: ScaleStudy, place: Place) -> Submission | None:
             rule = scale_study.learning_rates(study)
             if submitted := run(_queue(study, rule, study.budgets[:-1]), study.name):
                 return submitted
-            if not (study.path / scale_study.FORECAST).exists():
-                atomic_files.write_json(study.path / scale_study.FORECAST, asdict(_forecast(study)))
+            if not (study.path / budget_forecast.FILE).exists():
+                budget_forecast.write(study)
             return run(_queue(study, rule, study.budgets[-1:]), f"{study.name}: largest budget")
         except Interrupted as stop:
             raise Interrupted(stop.signal, stop.reached, f"glasshouse scale run {study.name}") from None
@@ -90,27 +88,3 @@ def _queue(study: ScaleStudy, rule: RateRule | None, budgets: Sequence[float]) -
 def _spec(study: ScaleStudy, size: SizeRuns, rate: float | None) -> Spec:
     spec = spec_files.from_toml(size.spec, str(study.path / scale_study.FILE))
     return spec if rate is None else replace(spec, training=replace(spec.training, learning_rate=rate))
-
-
-def _forecast(study: ScaleStudy) -> BudgetForecast:
-    """The forecast of the largest budget. The same forecast one budget earlier tells how far such forecasts miss."""
-    missed = 0.0
-    for budget in study.budgets[-2:]:
-        try:
-            forecast = _forecast_from_below(study, budget, missed)
-        except (DataError, RunError) as error:
-            forecast = BudgetForecast(budget, refused=str(error))
-        outcome = ForecastOutcome(forecast, scale_study.losses_at(study, budget))
-        missed = outcome.error if outcome.rows else 0.0
-    return forecast
-
-
-def _forecast_from_below(study: ScaleStudy, budget: float, missed: float) -> BudgetForecast:
-    sizes = [
-        (size.name, float(size.parameters[compute_optimal.WITH_HEAD]), float(size.tokens))
-        for size in study.sizes
-        if size.budget == budget
-    ]
-    measured = scale_study.measured(study, below=budget)
-    fit = fit_laws(measured, different_tokens=scale_study.different_tokens(study))
-    return budget_forecast.make(fit, budget, sizes, missed)

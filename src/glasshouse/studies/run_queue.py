@@ -176,7 +176,7 @@ def _run_groups(
             _train(remaining, device)
             progress.record_end()
             if watch.received and progress.left:
-                raise Interrupted(watch.received, progress.interruption_message())
+                raise progress.interruption(watch.received)
 
 
 def _groups(queue: Sequence[QueuedRun]) -> list[list[QueuedRun]]:
@@ -253,8 +253,7 @@ class _QueueProgress:
 
     def __init__(self, total: int, left: int, describe: Callable[[QueuedRun], str]) -> None:
         self.total, self.left, self.describe = total, left, describe
-        self.ended_before, self.ended = total - left, 0
-        self.start = time.monotonic()
+        self.ended, self.start = 0, time.monotonic()
 
     def record_end(self) -> None:
         """Count the runs in training as ended and print a line for each, unless a progress bar is shown."""
@@ -264,8 +263,7 @@ class _QueueProgress:
             self.left -= 1
             result = self.describe(queued)
             if not progress_bar.is_terminal():
-                count = f"{self.ended_before + self.ended} of {self.total} runs"
-                progress_bar.say(f"{queued.name}: {result} ({count}{self.time_left()})")
+                progress_bar.say(f"{queued.name}: {result} ({self.done()}{self.time_left()})")
 
     def time_left(self) -> str:
         """ ", about 3 min left"; empty if no run is left."""
@@ -279,8 +277,11 @@ class _QueueProgress:
         logged = ((metric_log.last_row(queued.run.metrics_file).get("step", 0), queued.steps) for queued in self.training)
         return (self.ended + sum(min(step / steps, 1.0) for step, steps in logged)) / (self.ended + self.left)
 
-    def interruption_message(self) -> str:
-        return f"stopped with {self.ended_before + self.ended} of {self.total} runs done, all saved"
+    def done(self) -> str:
+        return f"{self.total - self.left} of {self.total} runs"
+
+    def interruption(self, number: int) -> Interrupted:
+        return Interrupted(number, f"stopped with {self.done()} done, all saved")
 
 
 @contextmanager
@@ -290,7 +291,7 @@ def _followed(title: str, progress: _QueueProgress) -> Iterator[None]:
 
     def follow(show: Callable[..., None]) -> None:
         while not ended.wait(0.5):
-            show(progress.share(), f"{title}: {progress.ended_before + progress.ended} of {progress.total} runs")
+            show(progress.share(), f"{title}: {progress.done()}")
 
     with progress_bar.bar(title, outer=True) as show:
         thread = threading.Thread(target=follow, args=(show,), daemon=True)
@@ -299,8 +300,7 @@ def _followed(title: str, progress: _QueueProgress) -> Iterator[None]:
         try:
             yield
         except (Interrupted, KeyboardInterrupt) as stop:
-            number = stop.signal if isinstance(stop, Interrupted) else signal.SIGINT
-            raise Interrupted(number, progress.interruption_message()) from None
+            raise progress.interruption(stop.signal if isinstance(stop, Interrupted) else signal.SIGINT) from None
         finally:
             ended.set()
             if thread.is_alive():
