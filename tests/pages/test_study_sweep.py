@@ -6,7 +6,7 @@ import numpy as np
 
 from glasshouse.pages import study_curves, study_differences, study_page, study_sweep, study_tables
 from glasshouse.pages.chart import Line
-from glasshouse.results import swept_fields
+from glasshouse.results import study_text
 from glasshouse.results.study import StudyResults
 
 from . import example_study as example
@@ -68,39 +68,39 @@ def with_means(values: dict[str, float], field: str = "training.learning_rate", 
 
 
 def test_a_best_value_at_the_edge_is_warned_of() -> None:
-    (warning,) = swept_fields.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 2.0, "1e-2": 1.0}))
+    (warning,) = study_text.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 2.0, "1e-2": 1.0}))
     assert "the best training.learning_rate is 1e-2, the largest that was tried" in warning
-    (warning,) = swept_fields.edge_warnings(with_means({"1e-2": 3.0, "1e-3": 2.0, "1e-4": 1.0}))
+    (warning,) = study_text.edge_warnings(with_means({"1e-2": 3.0, "1e-3": 2.0, "1e-4": 1.0}))
     assert "1e-4, the smallest" in warning
-    assert swept_fields.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0})) == []
-    assert len(swept_fields.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0}, higher=True))) == 1
+    assert study_text.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0})) == []
+    assert len(study_text.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0}, higher=True))) == 1
 
 
 def test_of_two_values_the_best_is_always_at_an_edge() -> None:
     swept = with_means({"1e-3": 2.0, "1e-2": 1.0})
-    (warning,) = swept_fields.edge_warnings(swept)
+    (warning,) = study_text.edge_warnings(swept)
     assert "is 1e-2, the largest of the only two that were tried: a larger one may be better still" in warning
-    assert swept_fields.edge_warnings(swept, fewest=3) == []
+    assert study_text.edge_warnings(swept, fewest=3) == []
     assert warning[1:] in study_page.render(dataclasses.replace(swept, edges=(warning,)))
 
 
 def test_an_edge_needs_numbers_and_zero_is_none() -> None:
-    assert swept_fields.edge_warnings(with_means({"0": 1.0, "0.1": 2.0, "0.2": 3.0}, "model.dropout")) == []
-    assert swept_fields.edge_warnings(with_means({"0": 1.0, "0.1": 2.0}, "model.dropout")) == []
-    assert swept_fields.edge_warnings(with_means({"rotary": 2.0, "alibi": 1.0, "none": 3.0}, "model.position")) == []
+    assert study_text.edge_warnings(with_means({"0": 1.0, "0.1": 2.0, "0.2": 3.0}, "model.dropout")) == []
+    assert study_text.edge_warnings(with_means({"0": 1.0, "0.1": 2.0}, "model.dropout")) == []
+    assert study_text.edge_warnings(with_means({"rotary": 2.0, "alibi": 1.0, "none": 3.0}, "model.position")) == []
 
 
 def test_arms_are_ordered_by_their_values() -> None:
     arms = with_means({"1e-2": 1.0, "2e-4": 3.0, "1e-3": 2.0}).arms
-    assert [arm.name for arm in swept_fields.in_order_of_values(arms)] == ["2e-4", "1e-3", "1e-2"]
+    assert [arm.name for arm in study_text.in_order_of_values(arms)] == ["2e-4", "1e-3", "1e-2"]
     names = with_means({"rotary": 1.0, "alibi": 3.0, "none": 2.0}, "model.position").arms
-    assert [arm.name for arm in swept_fields.in_order_of_values(names)] == ["rotary", "alibi", "none"]
+    assert [arm.name for arm in study_text.in_order_of_values(names)] == ["rotary", "alibi", "none"]
 
 
 def test_a_sweep_lists_its_first_arm_by_its_value_everywhere() -> None:
     means = {"1e-2": 1.0, "1e-4": 3.0, "1e-3": 2.0}
     arms = [example.arm(value, {"training.learning_rate": value}, mean, seeds=4) for value, mean in means.items()]
-    in_order = tuple(swept_fields.in_order_of_values(example.with_differences(arms)))
+    in_order = tuple(study_text.in_order_of_values(example.with_differences(arms)))
     study = dataclasses.replace(example.study(), first="1e-2", arms=in_order)
     assert study.first_arm.name == "1e-2"
     assert [row.label for row in study_tables.rows(study)] == ["1e-4", "1e-3", "1e-2 (first arm)"]

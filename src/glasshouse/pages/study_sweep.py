@@ -9,9 +9,9 @@ from glasshouse import formatting
 from glasshouse.formatting import LARGEST_DRAWABLE
 from glasshouse.pages import chart, study_tables
 from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, MarkGroup, Text
-from glasshouse.results import swept_fields
+from glasshouse.results import study_text
 from glasshouse.results.study import Arm, StudyResults
-from glasshouse.results.swept_fields import Field
+from glasshouse.results.study_text import SweptField
 
 SHADES = 5
 
@@ -30,8 +30,8 @@ class GridCell:
 class Grid:
     """A table with one field's values as rows and the other's as columns."""
 
-    down: Field
-    across: Field
+    down: SweptField
+    across: SweptField
     rows: list[list[GridCell]]
 
 
@@ -47,13 +47,13 @@ class Sweep:
 
 def sweep(comparison: StudyResults) -> Sweep | None:
     """The charts of a sweep: a grid for two fields, otherwise a line for each numeric field. None if neither is possible."""
-    swept = swept_fields.fields(comparison)
-    numeric = [field for field in swept if field.numbers and len(field.values) >= swept_fields.FEWEST_VALUES]
+    swept = study_text.swept_fields(comparison)
+    numeric = [field for field in swept if field.numbers and len(field.values) >= study_text.FEWEST_VALUES]
     grid = _grid(comparison, *swept) if len(swept) == 2 else None
     if grid is None and not numeric:
         return None
     lines = [] if grid else [(field.name, line_chart(comparison, field)) for field in numeric]
-    best = swept_fields.best_arm(comparison)
+    best = study_text.best_arm(comparison)
     several_fields = len(swept) > 1
     if best is None or best.summary is None:
         return Sweep(lines, grid, "", several_fields)
@@ -70,14 +70,14 @@ def log_spaced(numbers: tuple[float, ...]) -> bool:
     return bool(unevenness[1] < unevenness[0])
 
 
-def line_chart(comparison: StudyResults, field: Field) -> Chart:
+def line_chart(comparison: StudyResults, field: SweptField) -> Chart:
     """The metric over one field.
 
     If it is the only swept field, dots are seeds and the line joins their means. If other fields vary too, dots are the
     means of arms and the line joins the best mean at each value.
     """
     assert field.numbers is not None
-    only_field = len(swept_fields.fields(comparison)) == 1
+    only_field = len(study_text.swept_fields(comparison)) == 1
     columns = [_column(comparison, field.name, value, only_field) for value in field.values]
     values = chart.finite(np.array([*column.dots, *column.estimate]) for column in columns)
     if not len(values):
@@ -102,9 +102,9 @@ def line_chart(comparison: StudyResults, field: Field) -> Chart:
     series = [
         MarkGroup([Dots(*zip(*dots, strict=True), size=4.4, opacity=0.4), *bars, Line(*zip(*means, strict=True), width=2)])
     ]
-    best = swept_fields.best_arm(comparison)
+    best = study_text.best_arm(comparison)
     if best and best.summary and field.name in best.changes:
-        value = swept_fields.as_number(best.changes[field.name])
+        value = study_text.as_number(best.changes[field.name])
         series.append(MarkGroup([Dots([value], [best.summary.mean], size=16, shape="ring")], tone="ink", about="best"))
     title = f"{comparison.metric} against {field.name}"
     return Chart(title, x_axis, {"linear": y_axis}, series, texts, field.name, height=290, above=14)
@@ -134,7 +134,7 @@ def _column(comparison: StudyResults, name: str, value: str, only_field: bool) -
     return _Column(dots, estimate, diverged)
 
 
-def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
+def _grid(comparison: StudyResults, first: SweptField, second: SweptField) -> Grid | None:
     """A cell for each pair of values. The field with fewer values forms the columns, so that the grid stays narrow.
 
     None if less than half of the pairs have an arm.
@@ -146,7 +146,7 @@ def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
         return None
     texts = dict(zip((arm.name for arm in comparison.arms), study_tables.rows(comparison), strict=True))
     means = [arm.summary.mean for arm in comparison.arms if arm.summary and math.isfinite(arm.summary.mean)]
-    best = swept_fields.best_arm(comparison)
+    best = study_text.best_arm(comparison)
 
     def cell(arm: Arm | None) -> GridCell:
         if arm is None:

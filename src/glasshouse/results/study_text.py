@@ -1,14 +1,18 @@
-"""A study as text: sentences that describe it, and names of its arms. Knows no HTML or LaTeX."""
+"""A study as text: sentences that describe it, names of its arms, and the values of its swept fields. No HTML or LaTeX."""
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from glasshouse.formatting import join_with_and, number
+from glasshouse.formatting import LARGEST_DRAWABLE, join_with_and, number
 from glasshouse.results.study import Arm, StudyResults
 from glasshouse.verdicts.verdict import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, Difference
 
 # A symbol for each verdict, so that no reader depends on colour.
 SYMBOLS = {BETTER: "✓", WORSE: "✗", NO_DIFFERENCE: "=", UNDECIDED: "?"}
+# A line chart needs at least this many values of its field.
+FEWEST_VALUES = 3
 
 
 def notes(arm: Arm) -> tuple[str, ...]:
@@ -179,3 +183,72 @@ def short_names(names: list[str], most: int) -> list[str]:
 
 def _truncate(name: str, most: int) -> str:
     return name if len(name) <= most else name[: max(1, most - 1)] + "…"
+
+
+@dataclass(frozen=True)
+class SweptField:
+    """A swept field with its values as the user wrote them; numeric values are sorted, others have `numbers=None`."""
+
+    name: str
+    values: tuple[str, ...]
+    numbers: tuple[float, ...] | None
+
+
+def swept_fields(comparison: StudyResults) -> list[SweptField]:
+    """The fields that have at least two different values among the arms."""
+    return [_swept_field(name, values) for name, values in varied_fields(comparison).items() if len(values) > 1]
+
+
+def in_order_of_values(arms: Sequence[Arm]) -> list[Arm]:
+    """The arms by their values of the swept fields: numbers by size, other values in the order of first use."""
+    swept: dict[str, list[str]] = {}
+    for arm in arms:
+        for name, value in arm.changes.items():
+            swept.setdefault(name, [])
+            swept[name] += [] if value in swept[name] else [value]
+    places = {name: {value: place for place, value in enumerate(_swept_field(name, swept[name]).values)} for name in swept}
+    return sorted(arms, key=lambda arm: [places[name].get(arm.changes.get(name, ""), -1) for name in places])
+
+
+def edge_warnings(comparison: StudyResults, fewest: int = 2) -> list[str]:
+    """A sentence for each numeric field of at least `fewest` values whose best value is the smallest or the largest.
+
+    Of two values the best is always one of these, and the sentence says so. A smallest value of 0 is no edge: it usually
+    turns the field off, and nothing lies below.
+    """
+    best, warnings = best_arm(comparison), []
+    for field in swept_fields(comparison) if best else []:
+        value = best.changes.get(field.name, "") if best else ""
+        if field.numbers is None or len(field.values) < fewest or value not in field.values[:: len(field.values) - 1]:
+            continue
+        tried = "of the only two that were tried" if len(field.values) == 2 else "that was tried"
+        largest = value == field.values[-1]
+        if largest or as_number(value) != 0:
+            warnings.append(
+                f"the best {field.name} is {value}, the {'largest' if largest else 'smallest'} {tried}: a "
+                f"{'larger' if largest else 'smaller'} one may be better still, so sweep further in that direction"
+            )
+    return warnings
+
+
+def best_arm(comparison: StudyResults) -> Arm | None:
+    """The arm with the best mean among those with the fewest diverged seeds."""
+    candidates = [arm for arm in comparison.arms if arm.summary and math.isfinite(arm.summary.mean)]
+    sign = -1 if comparison.higher_is_better else 1
+    return min(candidates, key=lambda arm: (len(arm.diverged), sign * arm.summary.mean), default=None)  # type: ignore[union-attr]
+
+
+def _swept_field(name: str, values: list[str]) -> SweptField:
+    numbers = [as_number(value) for value in values]
+    if any(math.isnan(number) for number in numbers) or len(set(numbers)) < len(numbers):
+        return SweptField(name, tuple(values), None)
+    order = sorted(range(len(values)), key=numbers.__getitem__)
+    return SweptField(name, tuple(values[index] for index in order), tuple(numbers[index] for index in order))
+
+
+def as_number(value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        return math.nan
+    return number if abs(number) <= LARGEST_DRAWABLE else math.nan

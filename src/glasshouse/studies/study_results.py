@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from glasshouse.records import containment, kept_json, metric_log
-from glasshouse.results import plain_verdict, study_text, swept_fields
+from glasshouse.results import plain_verdict, study_text
 from glasshouse.results.study import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
@@ -48,7 +48,7 @@ def collect(study: StudyFolder) -> StudyResults:
         curve=curve,
         match=design.question.match,
         rule=design.rule,
-        arms=tuple(swept_fields.in_order_of_values(arms) if design.question.kind == "sweep" else arms),
+        arms=tuple(study_text.in_order_of_values(arms) if design.question.kind == "sweep" else arms),
         notes=(*_notes(design, arms, machines), *design.damage, *damage),
         leaks=tuple(leak.sentence for leak in design.leaks),
         machine=machines[0] if machines else {},
@@ -63,8 +63,8 @@ def collect(study: StudyFolder) -> StudyResults:
         first=arms[0].name,
     )
     # Two values of a comparison are the question; those of a sweep are to find the best one.
-    fewest = 2 if design.question.kind == "sweep" else swept_fields.FEWEST_VALUES
-    return replace(results, edges=tuple(swept_fields.edge_warnings(results, fewest)))
+    fewest = 2 if design.question.kind == "sweep" else study_text.FEWEST_VALUES
+    return replace(results, edges=tuple(study_text.edge_warnings(results, fewest)))
 
 
 def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
