@@ -56,14 +56,15 @@ def sentence(text: str, capital: bool = False) -> str:
 
 def varied_fields(comparison: StudyResults) -> dict[str, list[str]]:
     """Each field that differs between the arms, with its values in order of first use."""
-    fields: dict[str, list[str]] = {}
-    for arm in comparison.arms:
-        for name, value in arm.changes.items():
-            values = fields.setdefault(name, [])
-            if value not in values:
-                values.append(value)
+    fields = _values_of_fields(comparison.arms)
     default_in_some = {name for name in fields if any(name not in arm.changes for arm in comparison.arms)}
     return {name: values for name, values in fields.items() if len(values) > 1 or name in default_in_some}
+
+
+def _values_of_fields(arms: Sequence[Arm]) -> dict[str, list[str]]:
+    """The values of each field that an arm changes, in order of first use."""
+    changes = [change for arm in arms for change in arm.changes.items()]
+    return {field: list(dict.fromkeys(value for name, value in changes if name == field)) for field, _ in changes}
 
 
 def seed_count(comparison: StudyResults) -> str:
@@ -201,11 +202,7 @@ def swept_fields(comparison: StudyResults) -> list[SweptField]:
 
 def in_order_of_values(arms: Sequence[Arm]) -> list[Arm]:
     """The arms by their values of the swept fields: numbers by size, other values in the order of first use."""
-    swept: dict[str, list[str]] = {}
-    for arm in arms:
-        for name, value in arm.changes.items():
-            swept.setdefault(name, [])
-            swept[name] += [] if value in swept[name] else [value]
+    swept = _values_of_fields(arms)
     places = {name: {value: place for place, value in enumerate(_swept_field(name, swept[name]).values)} for name in swept}
     return sorted(arms, key=lambda arm: [places[name].get(arm.changes.get(name, ""), -1) for name in places])
 
