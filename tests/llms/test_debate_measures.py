@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from glasshouse.llms.contradictions import NegationTest
@@ -14,11 +13,8 @@ from glasshouse.llms.debate_measures import (
     LOOPS,
     OFF_TOPIC,
     REPETITION,
-    REPETITION_ROUGE,
-    SIMILARITY,
     TOPIC_WORDS,
     ModelMeasures,
-    TextEncoder,
     measure,
 )
 from glasshouse.llms.debate_rounds import DebateOptions, DebatePoint
@@ -27,17 +23,14 @@ from tests.llms.scripted_models import TOPIC, points_of
 DIFFERENT = ["one two three four", "five six seven eight", "nine ten eleven twelve"]
 
 
-def measured(
-    points: list[DebatePoint], models: tuple[str, ...] = ("a",), encoder: TextEncoder | None = None, **options: object
-) -> list[ModelMeasures]:
-    return measure(DebateOptions(TOPIC, models, **options), points, NegationTest(TOPIC), encoder)
+def measured(points: list[DebatePoint], models: tuple[str, ...] = ("a",), **options: object) -> list[ModelMeasures]:
+    return measure(DebateOptions(TOPIC, models, **options), points, NegationTest(TOPIC))
 
 
 def test_identical_points_have_repetition_one_and_disjoint_points_zero() -> None:
     same, other = measured(points_of("a", ["cars are fast today"] * 3) + points_of("b", DIFFERENT), ("a", "b"))
-    for name in (REPETITION, REPETITION_ROUGE):
-        assert same.measures[name].value.value == 1
-        assert other.measures[name].value.value == 0
+    assert same.measures[REPETITION].value.value == 1
+    assert other.measures[REPETITION].value.value == 0
     assert same.measures[REPETITION].value.count == 3
     # Three points are too few for an interval.
     assert math.isnan(same.measures[REPETITION].value.low)
@@ -118,13 +111,6 @@ def test_drift_is_the_share_of_points_without_a_word_of_the_topic() -> None:
     assert "stealth" in found.named
     assert "driving" not in found.named
     assert ["names no word of the topic" in warnings for warnings in found.warnings.values()] == [False, True, False, True]
-
-
-def test_similarity_is_the_cosine_with_the_topic() -> None:
-    vectors = {TOPIC: [2.0, 0.0], "same": [5.0, 0.0], "right angle": [0.0, 1.0]}
-    (found,) = measured(points_of("a", ["same", "right angle"]), encoder=lambda texts: np.array([vectors[t] for t in texts]))
-    assert found.measures[SIMILARITY].value.value == 0.5
-    assert math.isnan(found.measures[SIMILARITY].control.value)
 
 
 def test_loops_are_counted_within_a_point() -> None:

@@ -57,8 +57,8 @@ def test_the_table_and_the_file_have_the_same_values(tmp_path: Path) -> None:
     assert rows[0] == ("a", "3", "1.000 (0.000)", "100 % (0 %)", "0 % (100 %)", "100 % (0 %)", "100 %")
     assert rows[1] == ("b", "2", "–", "0 %", "0 %", "33 %", "0 %")
     content = json.loads((tmp_path / "measures.json").read_text())
-    assert content["models"]["a"]["measures"]["contradiction"]["value"] == 1
-    assert content["models"]["b"]["measures"]["repetition"]["value"] is None
+    assert content["models"]["a"]["measures"]["contradiction"]["value"]["value"] == 1
+    assert content["models"]["b"]["measures"]["repetition"]["value"]["value"] is None
     assert content["judge"]["wins"]["a"] == {"value": 1, "low": None, "high": None, "count": 2}
     assert set(content["definitions"]) >= set(content["models"]["a"]["measures"])
 

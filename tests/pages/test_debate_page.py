@@ -19,7 +19,7 @@ NASTY = "<script>alert(1)</script> & one two three \0 \ud800"
 def result(text: str) -> DebateResult:
     """A debate of one model, which has the same text for and against, and no text."""
     measures = {CONTRADICTION: Measurement(SHARE), REPETITION: Measurement(NO_MEAN)}
-    model = ModelMeasures(text, 3, 1, measures, {0.7: measures}, {}, ())
+    model = ModelMeasures(text, 3, 1, measures, {0.7: measures}, {}, (), {})
     points = points_of(text, [text, text], [""], topic=text)
     return DebateResult(DebateOptions(text, (text,)), tuple(points), (model,), text, None, Path(), text)
 

@@ -26,13 +26,11 @@ def debate(
     points: int = 3,
     rounds: int = 2,
     judge: str | LanguageModel | None = None,
-    temperature: float = 0.7,
-    temperatures: str | Sequence[float] | None = None,
+    temperatures: str | Sequence[float] = (0.7,),
     seed: int = 0,
     output: StrPath | None = None,
     config: StrPath | None = None,
     entailment: StrPath | None = None,
-    encoder: StrPath | None = None,
     control_topic: str | None = None,
     max_tokens: int = 160,
     device: str = "auto",
@@ -40,16 +38,15 @@ def debate(
     """Let models argue for and against a topic, and measure repetition, self-contradiction and drift off the topic.
 
     `models` and `judge` are names (see `config`, the list of models) or opened models; several names or `temperatures` may
-    be one text with commas. The debate is held at each temperature. `entailment` is a run that finds
-    contradictions, `encoder` a run whose embeddings measure drift. `control_topic=""` leaves the control out. Everything
-    that is asked and answered is kept in the folder `output`, so that the same call continues a debate that was killed.
+    be one text with commas. The debate is held at each temperature. `entailment` is a run that finds contradictions.
+    `control_topic=""` leaves the control out. Everything that is asked and answered is kept in the folder `output`, so that
+    the same call continues a debate that was killed.
     """
     if isinstance(models, str):
         models = [name.strip() for name in models.split(",") if name.strip()]
     names = tuple(_model_name(model) for model in models)
-    every = (temperature,) if temperatures is None else _temperatures(temperatures)
     control = default_control_topic(topic) if control_topic is None else control_topic
-    options = DebateOptions(topic, names, points, rounds, every, seed, max_tokens, control)
+    options = DebateOptions(topic, names, points, rounds, _temperatures(temperatures), seed, max_tokens, control)
     if judge is not None and len(options.models) < 2:
         raise GlasshouseError(f"a judge compares models, and {options.models[0]} is alone; name two with --models")
     opened = [_opened(model, config, device) for model in models]
@@ -57,7 +54,6 @@ def debate(
     contradictions: ContradictionTest = NegationTest(topic)
     if entailment is not None:
         contradictions = EntailmentTest(Judge(Run(entailment, device)))
-    embed = None if encoder is None else _encoder(Run(encoder, device), topic)
     name = re.sub(r"\W+", "-", topic.lower()).strip("-")[:60] or "debate"
     folder = Path("debates") / name if output is None else Path(output)
     answer_journal.make_folder(folder)
@@ -74,7 +70,7 @@ def debate(
                 judged = debate_judge.judge_points(_model_name(judge), opened_judge, on_topic, journal, seed, bar)
             summary = debate_judge.summarise(_model_name(judge), judged)
         with progress_bar.bar("measuring"):
-            measures = debate_measures.measure(options, said, contradictions, embed)
+            measures = debate_measures.measure(options, said, contradictions)
         result = DebateResult(
             options, tuple(said), tuple(measures), contradictions.method, summary, folder, contradictions.warning
         )
@@ -96,9 +92,3 @@ def _model_name(model: str | LanguageModel) -> str:
 
 def _opened(model: str | LanguageModel, config: StrPath | None, device: str) -> LanguageModel:
     return open_language_model(model, config, device) if isinstance(model, str) else model
-
-
-def _encoder(run: Run, topic: str) -> debate_measures.TextEncoder:
-    """The embeddings of a run. A run that has none is refused here, before any work starts."""
-    run.embed([topic])
-    return lambda texts: run.embed(texts).float().cpu().numpy()

@@ -156,30 +156,22 @@ def debate(
     points: Annotated[int, option("The number of points for, and against, in each round.", high=1000)] = 3,
     rounds: Annotated[int, option("From round 2 on a model answers the last argument of the next one.", high=1000)] = 2,
     judge: Annotated[str | None, option("A model that says which of two arguments is better.", metavar="C")] = None,
-    temperature: Annotated[float, option("The temperature of sampling; 0 is greedy decoding.")] = 0.7,
-    temperatures: Annotated[
-        str | None, option("Hold the debate at each of these temperatures instead.", metavar="T,T")
-    ] = None,
+    temperatures: Annotated[str, option("The debate is held at each of these temperatures.", metavar="T,T")] = "0.7",
     seed: Annotated[int, option("The random seed.", high=2**63 - 1)] = 0,
     max_tokens: Annotated[int, option("The maximum number of tokens of a point.", high=10**6)] = 160,
     entailment: Annotated[
         str | None, option("An entailment model that finds contradictions; default: a rough stand-in.", metavar="RUN")
     ] = None,
-    encoder: Annotated[
-        str | None, option("An encoder whose embeddings compare points with the topic.", metavar="RUN")
-    ] = None,
     control_topic: Annotated[
         str | None, option('Another topic, to see what points on different things share; "" for none.', metavar="TEXT")
     ] = None,
     output: Annotated[Path | None, option("Default: debates/TOPIC.", metavar="FOLDER")] = None,
-    config: Annotated[
-        Path | None, option("The list of models; default: llms.toml in the current folder.", metavar="FILE")
-    ] = None,
+    config: Config = None,
     device: Device = "auto",
 ) -> None:
     """Let models argue for and against a topic, and measure how they repeat and contradict themselves and drift off it.
 
-    A killed debate continues with the same command. A judge, an entailment model or an encoder can be added to a debate.
+    A killed debate continues with the same command. A judge or an entailment model can be added to a debate.
 
     Examples:
         glasshouse debate "self-driving cars" --models run:demo-lm,run:stories
@@ -194,13 +186,11 @@ def debate(
         points,
         rounds,
         judge,
-        temperature,
         temperatures,
         seed,
         output,
         config,
         entailment,
-        encoder,
         control_topic,
         max_tokens,
         device,

@@ -31,16 +31,6 @@ class JudgedPair:
     verdict: str | None
     swapped: str | None
 
-    @property
-    def first_wins(self) -> float:
-        """The share of the two verdicts that prefer the first argument."""
-        return ((self.verdict == "A") + (self.swapped == "B")) / 2
-
-    @property
-    def kept_position(self) -> bool:
-        """Whether the judge chose the same letter in both orders, and so the position rather than the argument."""
-        return self.verdict == self.swapped
-
 
 @dataclass(frozen=True)
 class JudgeSummary:
@@ -119,17 +109,18 @@ def read_verdict(text: str) -> str | None:
 
 def summarise(judge: str, judged: Sequence[JudgedPair]) -> JudgeSummary:
     """Count the wins and measure the order bias."""
-    complete = [pair for pair in judged if None not in (pair.verdict, pair.swapped)]
+    complete = [pair for pair in judged if pair.verdict and pair.swapped]
     wins: dict[str, list[float]] = {point.turn.model: [] for pair in judged for point in (pair.first, pair.second)}
     for pair in complete:
-        wins[pair.first.turn.model].append(pair.first_wins)
-        wins[pair.second.turn.model].append(1 - pair.first_wins)
+        won = ((pair.verdict == "A") + (pair.swapped == "B")) / 2
+        wins[pair.first.turn.model].append(won)
+        wins[pair.second.turn.model].append(1 - won)
     letters = [letter for pair in complete for letter in (pair.verdict, pair.swapped)]
     unreadable = sum(letter is None for pair in judged for letter in (pair.verdict, pair.swapped))
     return JudgeSummary(
         judge,
         {model: mean_intervals.share(values) for model, values in wins.items()},
-        mean_intervals.share([float(pair.kept_position) for pair in complete]),
+        mean_intervals.share([float(pair.verdict == pair.swapped) for pair in complete]),
         letters.count("A") / len(letters) if letters else mean_intervals.NAN,
         len(judged),
         2 * len(judged),

@@ -5,26 +5,24 @@ of one side should not deny each other. Intervals take the points of a debate as
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 
 from glasshouse.llms.contradictions import ContradictionTest
 from glasshouse.llms.debate_rounds import AGAINST, FOR, SIDES, DebateOptions, DebatePoint
-from glasshouse.metrics.text_overlap import FUNCTION_WORDS, content_stems, loop_share, ngram_overlap, rouge_l, stem, words
+from glasshouse.metrics.text_overlap import FUNCTION_WORDS, content_stems, loop_share, ngram_overlap, stem, words
 from glasshouse.verdicts import mean_intervals
 from glasshouse.verdicts.mean_intervals import NO_MEAN, MeanWithInterval
 
-REPETITION, REPETITION_ROUGE, ACROSS_SIDES = "repetition", "repetition (ROUGE-L)", "across sides"
-ACROSS_TEMPERATURES, LOOPS = "across temperatures", "loops"
-CONTRADICTION, OFF_TOPIC, TOPIC_WORDS, SIMILARITY = "contradiction", "off the topic", "topic words", "topic similarity"
+REPETITION, ACROSS_SIDES, ACROSS_TEMPERATURES, LOOPS = "repetition", "across sides", "across temperatures", "loops"
+CONTRADICTION, OFF_TOPIC, TOPIC_WORDS = "contradiction", "off the topic", "topic words"
 OTHER_TOPIC = "its points about another topic"
 # Measure -> what it is, and what its control is.
 DEFINITIONS = {
     REPETITION: ("Shared word trigrams (Jaccard index) of two points for the same side. 1: the same text.", OTHER_TOPIC),
-    REPETITION_ROUGE: ("The same pairs by ROUGE-L: the longest common subsequence over the mean length.", OTHER_TOPIC),
     ACROSS_SIDES: (
         "Shared word trigrams of a point for and a point against. High: both sides get the same text.",
         "points of the other models on the same side",
@@ -37,7 +35,6 @@ DEFINITIONS = {
     ),
     OFF_TOPIC: ("The share of points that have none of the topic's words: they name other things only.", OTHER_TOPIC),
     TOPIC_WORDS: ("The share of the topic's words that a point has, mean over points.", OTHER_TOPIC),
-    SIMILARITY: ("Cosine similarity of the embeddings of a point and the topic, mean over points.", OTHER_TOPIC),
 }
 # Measures that are shares of points.
 SHARES = (CONTRADICTION, OFF_TOPIC, TOPIC_WORDS, LOOPS)
@@ -47,8 +44,6 @@ REMARKABLE = 0.2
 MOST_NAMED = 6
 
 Pairs = list[tuple[DebatePoint, DebatePoint]]
-# Texts -> one vector each: (texts, D).
-TextEncoder = Callable[[Sequence[str]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -75,31 +70,21 @@ class ModelMeasures:
     by_temperature: dict[float, dict[str, Measurement]]
     mentions: dict[str, dict[str, float]]
     named: tuple[str, ...]
-    warnings: dict[str, tuple[str, ...]] = field(repr=False, default_factory=dict)
+    warnings: dict[str, tuple[str, ...]]
 
 
-def measure(
-    options: DebateOptions,
-    points: Sequence[DebatePoint],
-    contradictions: ContradictionTest,
-    encoder: TextEncoder | None = None,
-) -> list[ModelMeasures]:
+def measure(options: DebateOptions, points: Sequence[DebatePoint], contradictions: ContradictionTest) -> list[ModelMeasures]:
     """The measures of every model, in the order of the options."""
-    return [_ModelPoints(options, points, model, contradictions, encoder).all() for model in options.models]
+    return [_ModelPoints(options, points, model, contradictions).all() for model in options.models]
 
 
 class _ModelPoints:
     """The points of one model that have words, those about the control topic, and those of the other models."""
 
     def __init__(
-        self,
-        options: DebateOptions,
-        points: Sequence[DebatePoint],
-        model: str,
-        contradictions: ContradictionTest,
-        encoder: TextEncoder | None,
+        self, options: DebateOptions, points: Sequence[DebatePoint], model: str, contradictions: ContradictionTest
     ) -> None:
-        self.options, self.model, self.encoder = options, model, encoder
+        self.options, self.model = options, model
         spoken = [point for point in points if words(point.text)]
         own = [point for point in spoken if point.turn.model == model]
         self.points = [point for point in own if point.turn.topic == options.topic]
@@ -155,32 +140,27 @@ class _ModelPoints:
         other_models = [
             (a, b) for a, b in product(points, self.others) if a.turn.same_debate(b.turn) and a.turn.side == b.turn.side
         ]
-        control_overlap = _overlap(other_topic, ngram_overlap)
+        control_overlap = _overlap(other_topic)
         # A place of the debate is the unit: its points at all temperatures are drawn together.
         across_temperatures = mean_intervals.mean_of_pairs(
             [(a.turn.place, b.turn.place) for a, b in other_temperature],
             [ngram_overlap(a.text, b.text) for a, b in other_temperature],
         )
-
-        def with_control(mean: Callable[[Sequence[DebatePoint]], MeanWithInterval]) -> Measurement:
-            return Measurement(mean(points), mean(self.control))
-
-        found = {
-            REPETITION: Measurement(_overlap(same_side, ngram_overlap), control_overlap),
-            REPETITION_ROUGE: Measurement(_overlap(same_side, rouge_l), _overlap(other_topic, rouge_l)),
-            ACROSS_SIDES: Measurement(_overlap(opposite, ngram_overlap), _overlap(other_models, ngram_overlap)),
+        return {
+            REPETITION: Measurement(_overlap(same_side), control_overlap),
+            ACROSS_SIDES: Measurement(_overlap(opposite), _overlap(other_models)),
             ACROSS_TEMPERATURES: Measurement(across_temperatures, control_overlap),
             LOOPS: Measurement(mean_intervals.mean([loop_share(point.text) for point in points])),
             CONTRADICTION: Measurement(self._share_denied(points, AGAINST), self._share_denied(points, FOR)),
-            OFF_TOPIC: with_control(lambda said: mean_intervals.share([float(not self._covered(each)) for each in said])),
-            TOPIC_WORDS: with_control(
-                lambda said: mean_intervals.mean([len(self._covered(each)) / len(self.topic_stems) for each in said])
-            ),
+            OFF_TOPIC: Measurement(self._off_topic(points), self._off_topic(self.control)),
+            TOPIC_WORDS: Measurement(self._share_covered(points), self._share_covered(self.control)),
         }
-        if self.encoder is not None:
-            encoder = self.encoder
-            found[SIMILARITY] = with_control(lambda said: _similarity(encoder, self.options.topic, said))
-        return found
+
+    def _off_topic(self, points: Sequence[DebatePoint]) -> MeanWithInterval:
+        return mean_intervals.share([float(not self._covered(point)) for point in points])
+
+    def _share_covered(self, points: Sequence[DebatePoint]) -> MeanWithInterval:
+        return mean_intervals.mean([len(self._covered(point)) / len(self.topic_stems) for point in points])
 
     def _share_denied(self, points: Sequence[DebatePoint], side: str) -> MeanWithInterval:
         """The share of points for that a point of this side denies. A point with no such partner is left out."""
@@ -214,14 +194,7 @@ class _ModelPoints:
             yield "names no word of the topic"
 
 
-def _similarity(encoder: TextEncoder, topic: str, points: Sequence[DebatePoint]) -> MeanWithInterval:
-    if not points:
-        return NO_MEAN
-    vectors = encoder([topic, *(point.text for point in points)])
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return mean_intervals.mean((unit[1:] @ unit[0]).tolist())
-
-
-def _overlap(pairs: Sequence[tuple[DebatePoint, DebatePoint]], overlap: Callable[[str, str], float]) -> MeanWithInterval:
+def _overlap(pairs: Sequence[tuple[DebatePoint, DebatePoint]]) -> MeanWithInterval:
     """The mean overlap of pairs of points. Points are the units of the bootstrap."""
-    return mean_intervals.mean_of_pairs([(a.turn, b.turn) for a, b in pairs], [overlap(a.text, b.text) for a, b in pairs])
+    overlaps = [ngram_overlap(a.text, b.text) for a, b in pairs]
+    return mean_intervals.mean_of_pairs([(a.turn, b.turn) for a, b in pairs], overlaps)

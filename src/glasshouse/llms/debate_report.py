@@ -3,7 +3,6 @@
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from glasshouse import formatting
 from glasshouse.llms.debate_judge import JudgeSummary
@@ -64,32 +63,14 @@ class DebateResult:
 
     def write_measures(self) -> None:
         """Write the measures into the folder, for programs."""
-        models = {
-            model.model: {
-                "points": model.points,
-                "empty": model.empty,
-                "measures": _measures_json(model.measures),
-                "by_temperature": {f"{t:g}": _measures_json(found) for t, found in model.by_temperature.items()},
-                "mentions": model.mentions,
-                "named": model.named,
-            }
-            for model in self.measures
-        }
         facts = {
             "topic": self.options.topic,
             "contradictions": self.contradictions,
             "definitions": {name: {"value": value, "control": control} for name, (value, control) in DEFINITIONS.items()},
-            "models": models,
+            "models": {model.model: asdict(model) for model in self.measures},
             "judge": self.judge and asdict(self.judge),
         }
         atomic_files.write_json(self.folder / MEASURES, kept_json.without_nan(facts))
-
-
-def _measures_json(measures: dict[str, Measurement]) -> dict[str, Any]:
-    return {
-        name: {**asdict(found.value), "control": asdict(found.control) if found.control.count else None}
-        for name, found in measures.items()
-    }
 
 
 def judge_table(judge: JudgeSummary) -> Table:

@@ -76,14 +76,6 @@ def jaccard(first: frozenset[object], second: frozenset[object]) -> float:
     return len(first & second) / union if union else 1.0
 
 
-def rouge_l(first: str, second: str) -> float:
-    """ROUGE-L: the length of the longest common subsequence of words, divided by the mean length of the two texts."""
-    a, b = words(first), words(second)
-    if not a and not b:
-        return 1.0
-    return 2 * _longest_common_subsequence(a, b) / (len(a) + len(b))
-
-
 def loop_share(text: str, length: int = NGRAM) -> float:
     """The share of n-grams that occurred earlier in the same text: high if a text goes round in circles."""
     count = len(words(text)) - length + 1
@@ -98,13 +90,3 @@ def repeated_words(text: str, others: Sequence[str], length: int) -> list[bool]:
         if found[start : start + length] in known:
             marked[start : start + length] = [True] * length
     return marked
-
-
-def _longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
-    before = [0] * (len(second) + 1)
-    for word in first:
-        row = [0]
-        for place, other in enumerate(second):
-            row.append(before[place] + 1 if word == other else max(before[place + 1], row[place]))
-        before = row
-    return before[-1]
