@@ -5,6 +5,8 @@ A guess is only proposed to the user. Nothing is read with it unless the user na
 
 import codecs
 import unicodedata
+from collections.abc import Callable
+from itertools import pairwise
 
 from glasshouse.specs.errors import DataError
 
@@ -18,16 +20,9 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 LONGEST_MARK = 4
+# Western punctuation and signs that are not ASCII.
+_SIGNS = frozenset("’‘“”„–—…•€£§°«»¡¿·´²³½¼®©™\u00a0")
 _KANA = ("HIRAGANA", "KATAKANA LETTER", "KATAKANA-HIRAGANA")
-# Encoding -> how the names of its characters begin, their smallest share of the characters that are not ASCII, and the
-# smallest and the largest share of the letters that are not ASCII.
-_CANDIDATES = {
-    "shift_jis": (_KANA, 0.15, 0.0, 1.0),
-    "euc_jp": (_KANA, 0.15, 0.0, 1.0),
-    "cp1251": ("CYRILLIC SMALL", 0.6, 0.2, 1.0),
-    "gb18030": ("CJK", 0.6, 0.2, 1.0),
-    "cp1252": ("", 0.0, 0.0, 0.3),
-}
 
 
 def checked(name: str) -> str:
@@ -50,29 +45,68 @@ def of_beginning(raw: bytes, named: str = "") -> str:
 def guess(raw: bytes) -> str:
     """The encoding that bytes which are not UTF-8 probably have; empty if none is likely."""
     if raw.count(0) > len(raw) / 5:
-        # In UTF-16 without a byte order mark, one byte of each pair is mostly zero.
-        encoding = "utf-16-le" if raw[1::2].count(0) > raw[::2].count(0) else "utf-16-be"
-        text = raw.decode(encoding, "replace")
-        readable = sum(character.isalnum() or character.isspace() for character in text)
-        return encoding if readable > 0.7 * len(text) else ""
+        return _utf_16(raw)
+    if _is_damaged_utf_8(raw):
+        return ""
+    return next((encoding for encoding, is_likely in _CANDIDATES.items() if _decodes(raw, encoding, is_likely)), "")
+
+
+def _utf_16(raw: bytes) -> str:
+    """UTF-16 without a byte order mark: one byte of each pair is mostly zero."""
+    little = raw[1::2].count(0) > raw[::2].count(0)
+    encoding = "utf-16-le" if little else "utf-16-be"
+    text = raw.decode(encoding, "replace")
+    readable = sum(character.isalnum() or character.isspace() for character in text)
+    return encoding if readable > 0.7 * len(text) else ""
+
+
+def _is_damaged_utf_8(raw: bytes) -> bool:
+    """Whether the bytes are UTF-8 except for a few, such as those of a last character that is cut off."""
     text = raw.decode(UTF_8, "replace")
     wrong = text.count("\ufffd")
-    # UTF-8 except for a few bytes, such as those of a last character that is cut off.
-    if (wrong <= 1 and text.endswith("\ufffd")) or sum(character > "\x7f" for character in text) > 6 * wrong:
-        return ""
-    return next((encoding for encoding in _CANDIDATES if _is_likely(raw, encoding)), "")
+    return (wrong <= 1 and text.endswith("\ufffd")) or sum(character > "\x7f" for character in text) > 6 * wrong
 
 
-def _is_likely(raw: bytes, encoding: str) -> bool:
-    """Whether bytes decode to the characters that are usual in an encoding."""
+def _decodes(raw: bytes, encoding: str, is_likely: Callable[[str, list[str]], bool]) -> bool:
     try:
         # The last character may be cut off.
         text = codecs.getincrementaldecoder(encoding)().decode(raw)
     except UnicodeDecodeError:
         return False
-    names, share, fewest_letters, most_letters = _CANDIDATES[encoding]
     foreign = [character for character in text if character > "\x7f"]
-    usual = sum(unicodedata.name(character, "").startswith(names) for character in foreign)
-    foreign_letters = sum(map(str.isalpha, foreign)) / max(sum(map(str.isalpha, text)), 1)
-    is_usual = bool(foreign) and "\0" not in text and usual >= share * len(foreign)
-    return is_usual and fewest_letters <= foreign_letters <= most_letters
+    return bool(foreign) and "\0" not in text and is_likely(text, foreign)
+
+
+def _is_japanese(text: str, foreign: list[str]) -> bool:
+    kana = sum(unicodedata.name(character, "").startswith(_KANA) for character in foreign)
+    return kana >= 0.15 * len(foreign)
+
+
+def _is_cyrillic(text: str, foreign: list[str]) -> bool:
+    letters = [character for character in foreign if character.isalpha()]
+    small = sum("а" <= character <= "я" or character == "ё" for character in letters)
+    # Cyrillic letters stand beside each other, and most are small.
+    pairs = [first.isascii() != second.isascii() for first, second in pairwise(text) if (first + second).isalpha()]
+    return len(letters) > 0.9 * len(foreign) and small > 0.7 * len(letters) and sum(pairs) < 0.1 * len(pairs)
+
+
+def _is_chinese(text: str, foreign: list[str]) -> bool:
+    """Whether most characters are among the 3,755 most frequent ones, which GB 2312 has in its first rows."""
+    frequent = sum(0xB0 <= code[0] <= 0xD7 and code[1] >= 0xA1 for code in (one.encode("gb18030") for one in foreign))
+    return frequent > 0.6 * len(foreign)
+
+
+def _is_western(text: str, foreign: list[str]) -> bool:
+    letters = sum(character.isalpha() for character in text)
+    accented = [character for character in foreign if character.isalpha()]
+    known = sum(character in _SIGNS for character in foreign) + len(accented)
+    return known > 0.9 * len(foreign) and len(accented) < 0.3 * max(letters, 1)
+
+
+_CANDIDATES = {
+    "shift_jis": _is_japanese,
+    "euc_jp": _is_japanese,
+    "cp1251": _is_cyrillic,
+    "gb18030": _is_chinese,
+    "cp1252": _is_western,
+}
