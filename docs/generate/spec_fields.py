@@ -1,9 +1,9 @@
 """Every field of a spec as one page, `docs/reference/spec.md`: from the dataclasses, and from what parts declare."""
 
 from glasshouse.specs import catalogue, declared, spec_fields
-from glasshouse.specs.aliases import ALIASES
 from glasshouse.specs.spec import SECTIONS
 from glasshouse.specs.spec_fields import SpecField
+from glasshouse.specs.spec_files import ALIASES
 
 HEAD = """# Spec fields
 

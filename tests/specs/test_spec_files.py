@@ -147,3 +147,25 @@ def test_names_of_other_programs_stand_for_fields():
     fields = {field for section in SECTIONS.values() for field in spec_fields.fields(section)}
     assert set(spec_files.KNOWN_ELSEWHERE.values()) <= fields
     assert not set(spec_files.KNOWN_ELSEWHERE) & fields
+
+
+def test_every_alias_is_a_field_of_an_encoder_or_decoder() -> None:
+    spec = recipes.spec("demo-lm")
+    for field in spec_files.ALIASES.values():
+        section, _, name = field.rpartition(".")
+        assert name in declared.fields_of(spec, section), field
+
+
+@pytest.mark.parametrize(
+    ("word", "full"),
+    [
+        ("lr=1e-3", "training.learning_rate=1e-3"),
+        ("n_layer = 2,4", "model.layers= 2,4"),
+        ("lr", "training.learning_rate"),
+        ("model.width=lr=3", "model.width=lr=3"),
+        ("training.lr=1", "training.lr=1"),
+        ("task=classify", "task=classify"),
+    ],
+)
+def test_only_the_name_is_replaced(word: str, full: str) -> None:
+    assert spec_files.with_full_name(word) == full

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import glasshouse
-from glasshouse.cli.options import AsJson, Data, Device, Figure, Overwrite, Position, Run, Text, option
+from glasshouse.cli.options import AsJson, Data, Device, Figure, Position, Run, Text, option, writes_output
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import visible
 
@@ -18,11 +18,11 @@ BAR = 24
 DISTANCES = (0, 1, 2, 4, 8, 16, 31)
 
 
+@writes_output
 def lens(
     run: Run,
     text: Text,
     output: Annotated[Path | None, option("A file for a figure of all positions, .svg or .png.")] = None,
-    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -34,9 +34,6 @@ def lens(
         glasshouse lens demo-lm --text "The state of the union is"
         glasshouse lens demo-lm --text "The state of the union is" --output lens.svg
     """
-    from glasshouse.api import runs
-
-    runs.check_output(output, overwrite)
     result = glasshouse.lens(run, text, output, device)
     if as_json:
         print(json.dumps(asdict(result)))
@@ -49,10 +46,9 @@ def lens(
     ]
     show(("layer", *titles), rows)
     console.print("output, its probability (rank of the model's own prediction)")
-    if output:
-        console.print(str(output))
 
 
+@writes_output
 def attribute(
     run: Run,
     text: Text,
@@ -64,7 +60,6 @@ def attribute(
         str | None, option("The token, class or picture number to explain; default: the predicted one.")
     ] = None,
     output: Figure = None,
-    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -78,9 +73,6 @@ def attribute(
         glasshouse attribute presidents --text "We will fight" --method gradient-x-input --output scores.svg
         glasshouse attribute demo-lm --text "The state of the" --target " union" --method direct
     """
-    from glasshouse.api import runs
-
-    runs.check_output(output, overwrite)
     result = glasshouse.attribute(run, text, method, position, target, output, device)
     if as_json:
         print(json.dumps(asdict(result)))
@@ -95,10 +87,9 @@ def attribute(
     rows = [(name, f"{value:+.4f}", bar) for (name, value), bar in zip(pairs, bars, strict=True)]
     show(("part" if method == "direct" else "token", "score", ""), rows, right=(1,))
     console.print(result.summary())
-    if output:
-        console.print(str(output))
 
 
+@writes_output
 def patch(
     run: Run,
     clean: Annotated[str, option("The text whose activations are inserted.")],
@@ -107,7 +98,6 @@ def patch(
     target: Annotated[str | None, option("The output of the clean text; default: its prediction.")] = None,
     against: Annotated[str | None, option("The output of the corrupt text; default: its prediction.")] = None,
     output: Annotated[Path | None, option("A file for heat maps of all patches, .svg or .png.")] = None,
-    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -122,9 +112,6 @@ def patch(
     """
     import numpy as np
 
-    from glasshouse.api import runs
-
-    runs.check_output(output, overwrite)
     result = glasshouse.patch(run, clean, corrupt, position, target, against, output, device)
     if as_json:
         maps = [
@@ -145,10 +132,9 @@ def patch(
             place = ("head " if one.of_heads else "") + visible(one.columns[column])
             rows.append((one.title, one.rows[row], place, f"{one.restored[row, column]:.2f}"))
     show(("most effective patches", "layer", "token or head", "restored"), rows, right=(3,))
-    if output:
-        console.print(str(output))
 
 
+@writes_output
 def gradients(
     run: Run,
     data: Data = None,
@@ -157,7 +143,6 @@ def gradients(
         str | None, option("Compare new models like that of the run for these values of a field.", metavar="FIELD=V1,V2,...")
     ] = None,
     output: Figure = None,
-    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -175,9 +160,8 @@ def gradients(
         glasshouse gradients demo-lm --against model.layers=2,8,24
         glasshouse gradients demo-lm --against model.norm=layer,none
     """
-    from glasshouse.api import inspection, runs
+    from glasshouse.api import inspection
 
-    runs.check_output(output, overwrite)
     results = inspection.gradients(run, data, examples, output, device, against)
     if as_json:
         print(json.dumps([asdict(one) for one in results]))
@@ -200,5 +184,3 @@ def gradients(
         cells = [f"{spread.largest:.3g} ({spread.median:.3g})" if spread else "" for spread in by_state]
         table.append((title, *cells))
     show(("singular values, largest (median)", *states), table, right=range(1, 1 + len(states)))
-    if output:
-        console.print(str(output))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import glasshouse
-from glasshouse.cli.options import AsJson, Device, Field, Label, LabelledData, Overwrite, Run, argument, option
+from glasshouse.cli.options import AsJson, Device, Field, Label, LabelledData, Run, argument, option, writes_output
 from glasshouse.cli.tables import console, show
 from glasshouse.specs.errors import GlasshouseError
 
@@ -138,6 +138,7 @@ def features(
         show((f"{split} recall of", *of_split), rows, right=range(1, len(of_split) + 1))
 
 
+@writes_output
 def few_shot(
     run: Run,
     task: LabelledData,
@@ -151,7 +152,6 @@ def few_shot(
         bool, option("Divide the probability of a label by its probability after an empty text.", "--calibrate")
     ] = False,
     output: Annotated[Path | None, option("A file for a figure of accuracy over shots, .svg or .png.")] = None,
-    overwrite: Overwrite = False,
     seed: Annotated[int, option("The random seed of the choice of texts and examples.", low=0, high=2**31 - 1)] = 0,
     field: Field = "text",
     label: Label = "label",
@@ -168,7 +168,7 @@ def few_shot(
         glasshouse few-shot demo-lm --task presidents --shots 0,1,2 --examples 100
         glasshouse few-shot demo-lm --task mine.tsv --calibrate --output shots.svg
     """
-    from glasshouse.api import experiments, runs
+    from glasshouse.api import experiments
 
     try:
         counts = tuple(dict.fromkeys(int(part) for part in shots.split(",")))
@@ -176,7 +176,6 @@ def few_shot(
         raise GlasshouseError("is not a list of whole numbers; use for example --shots 0,1,2,4", "shots", shots) from None
     # In a shell, \n is two characters: a backslash and an n.
     unescaped = template.replace("\\n", "\n").replace("\\t", "\t") if template else None
-    runs.check_output(output, overwrite)
     options = (counts, examples, draws, unescaped, calibrate, output, seed, field, label, device)
     result = experiments.few_shot(run, task, *options)
     if as_json:
@@ -201,8 +200,6 @@ def few_shot(
         rows,
         right=(0, 1, 3, 4),
     )
-    if output:
-        console.print(f"wrote {output}")
 
 
 def augment(

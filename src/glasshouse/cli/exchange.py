@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 import glasshouse
-from glasshouse.cli.options import AsJson, Device, Overwrite, Run, RunOrStudy, argument, option
+from glasshouse.cli.options import AsJson, Device, Run, RunOrStudy, argument, option, writes_output
 from glasshouse.cli.tables import console, show, shown
 from glasshouse.formatting import size
 
@@ -145,10 +145,10 @@ def certify(run: Run, device: Device = "auto", as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
+@writes_output
 def card(
     run: Run,
     output: Annotated[Path | None, option("The .md file to write; default: print the card.")] = None,
-    overwrite: Overwrite = False,
 ) -> None:
     """Write the model card of a run in Markdown: what it is, its data and their licence, figures, limits, its command.
 
@@ -158,13 +158,10 @@ def card(
         glasshouse card demo-lm
         glasshouse card demo-lm --output README.md
     """
-    from glasshouse.api import reports, runs
+    from glasshouse.api import reports
 
-    runs.check_output(output, overwrite)
     text = reports.card(run, output)
-    if output:
-        console.print(f"wrote {output}")
-    else:
+    if output is None:
         print(shown(text), end="")
 
 

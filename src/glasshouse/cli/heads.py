@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import glasshouse
-from glasshouse.cli.options import AsJson, Data, Device, Figure, Overwrite, Run, option
+from glasshouse.cli.options import AsJson, Data, Device, Examples, Figure, Run, option, writes_output
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import duration
 from glasshouse.specs.errors import GlasshouseError
 
 
+@writes_output
 def look(
     run: Run,
     text: Annotated[str | None, option("The text to look at; a translator translates it.")] = None,
@@ -31,7 +32,6 @@ def look(
         Path | None,
         option("The file to write: .html for a page, .svg or .png for a figure; default: attention.html in the run."),
     ] = None,
-    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -50,15 +50,16 @@ def look(
         glasshouse look demo-lm --over data --output energy.svg
         glasshouse look demo-lm --over speeches.txt --examples 200
     """
-    from glasshouse.api import inspection, runs
+    from glasshouse.api import inspection
 
     if text is None and over is None:
         raise GlasshouseError("look needs --text TEXT or --over data; give one of the two, or both")
     if explore and text is None:
         raise GlasshouseError("--explore follows one text; give it with --text TEXT")
-    runs.check_output(output, overwrite)
     if text is not None and explore:
-        console.print(str(inspection.explore(run, text, output, device)))
+        page = inspection.explore(run, text, output, device)
+        if output is None:
+            console.print(f"wrote {page}")
         return
     if text is not None:
         maps, path = glasshouse.look(run, text, layer, head, attention, output, device)
@@ -69,7 +70,8 @@ def look(
             layers, heads, queries, keys = maps.weights.shape
             sizes = f"{layers} layer{'s' * (layers > 1)}, {heads} head{'s' * (heads > 1)}"
             console.print(f"{sizes}, {queries} by {keys} tokens")
-            console.print(str(path))
+            if output is None:
+                console.print(f"wrote {path}")
     if over is None:
         return
     spectra = output if text is None else None
@@ -101,17 +103,16 @@ def look(
         "prev. and first, shares of the attention; ind., attention from a repeated token to the one that followed it; "
         "rank, singular values with 90 % of the energy. --json gives more."
     )
-    if spectra:
-        console.print(str(spectra))
 
 
+@writes_output
 def heads(
     run: Run,
     method: Annotated[
         str, option("all, or one of: ablation (exact), gradient, attention (estimates that cost less).")
     ] = "all",
     data: Data = None,
-    examples: Annotated[int, option("The number of examples to measure on.", low=1, high=10**9)] = 128,
+    examples: Examples = 128,
     replacement: Annotated[
         str, option("What an ablated head gives instead of its output: zero, mean or resampled.")
     ] = "zero",
@@ -121,7 +122,6 @@ def heads(
     curve: Annotated[bool, option("Remove more and more heads, and measure the loss on other examples.", "--curve")] = False,
     then_train: Annotated[int, option("With --curve: further training steps after each removal.", low=0, high=10**9)] = 0,
     output: Figure = None,
-    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -140,14 +140,13 @@ def heads(
         glasshouse heads demo-lm --layers
         glasshouse heads demo-lm --curve --then-train 200 --output curve.svg
     """
-    from glasshouse.api import inspection, runs
+    from glasshouse.api import inspection
 
     methods = None if method == "all" else (method,)
     if then_train and not curve:
         raise GlasshouseError("--then-train belongs to --curve; add --curve, or use glasshouse prune")
     if layers and (curve or method != "all"):
         raise GlasshouseError("--layers removes whole layers; leave out --curve and --method")
-    runs.check_output(output, overwrite)
     if layers:
         damages = inspection.layers(run, data, examples, replacement, output, device)
         if as_json:
@@ -156,12 +155,10 @@ def heads(
         table = [(one.title, f"{one.damage:.5f}") for one in damages.layers]
         show(("without", "rise of the loss"), table, right=(1,))
         console.print(f"loss {damages.loss:.4f} on {damages.examples} examples")
-        if output:
-            console.print(str(output))
         return
     if curve:
         curves = inspection.pruning_curves(run, methods, data, examples, then_train, output, device)
-        _show_curves(curves, as_json, output)
+        _show_curves(curves, as_json)
         return
     result = glasshouse.heads(run, methods, data, examples, replacement, output, device)
     correlations = result.correlations()
@@ -182,11 +179,9 @@ def heads(
         console.print(
             f"rank correlation of {name} with the damage: {one.value:.2f} (95 % interval {one.low:.2f} to {one.high:.2f})"
         )
-    if output:
-        console.print(str(output))
 
 
-def _show_curves(curves: Sequence[Any], as_json: bool, output: Path | None) -> None:
+def _show_curves(curves: Sequence[Any], as_json: bool) -> None:
     trained = curves[0].points[0].trained_loss == curves[0].points[0].trained_loss
     if as_json:
         print(json.dumps([{**asdict(one), "removable": one.removable()} for one in curves]))
@@ -205,8 +200,6 @@ def _show_curves(curves: Sequence[Any], as_json: bool, output: Path | None) -> N
     for one in curves:
         text = f"removable within 1 % of the loss, by {one.order}: {one.removable():.0%} of the heads"
         console.print(text + (f"; trained further {one.removable(trained=True):.0%}" if trained else ""))
-    if output:
-        console.print(str(output))
 
 
 def prune(
@@ -218,10 +211,8 @@ def prune(
     ] = None,
     by: Annotated[str, option("How the least important heads are found: gradient, ablation or attention.")] = "gradient",
     then_train: Annotated[int, option("Train the smaller model for this number of steps.", high=10**9)] = 0,
-    data: Annotated[
-        Path | None, option("A file of examples for the importance; default: the held-out data of the run.")
-    ] = None,
-    examples: Annotated[int, option("The number of examples for the importance.", low=1, high=10**9)] = 128,
+    data: Data = None,
+    examples: Examples = 128,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:

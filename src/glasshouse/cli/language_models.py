@@ -13,12 +13,12 @@ from glasshouse.cli.options import (
     LanguageModel,
     MaxTokens,
     NewSeed,
-    Overwrite,
     System,
     Temperature,
     TopP,
     argument,
     option,
+    writes_output,
 )
 from glasshouse.cli.tables import console, show
 from glasshouse.records import progress_bar
@@ -202,6 +202,7 @@ def debate(
     console.print(f"page  {result.page}")
 
 
+@writes_output
 def recover(
     model: Annotated[str, argument("A run, run:NAME, or a model of kind openai that llms.toml names.", "MODEL")],
     prompt: Annotated[str, option("The text before the next token.")],
@@ -223,7 +224,6 @@ def recover(
         bool, option("Imitate an API that shows log-probabilities before the bias.", "--before-bias")
     ] = False,
     output: Annotated[Path | None, option("A JSON file for the probability of every token.")] = None,
-    overwrite: Overwrite = False,
     journal: Annotated[Path | None, option("The file of the answers so far; default: in the folder of the run.")] = None,
     config: Annotated[Path | None, option("The file that names models; default: llms.toml.")] = None,
     device: Device = "auto",
@@ -237,9 +237,8 @@ def recover(
         glasshouse recover demo-lm --prompt "The state of" --estimate
         glasshouse recover demo-lm --prompt "The state of" --top 5 --decimals 4 --top-p 0.9 --count 5
     """
-    from glasshouse.api import llms, runs
+    from glasshouse.api import llms
 
-    runs.check_output(output, overwrite)
     recovery = llms.open_recovery(model, prompt, top, method, decimals, before_bias, journal, device, config)
     probe = recovery.probe()
     plan = recovery.plan(probe)
@@ -268,4 +267,4 @@ def recover(
         drawn = found.sample(count, top_p, seed=seed)
         console.print("sampled: " + "  ".join(repr(recovery.api.token_text(token)) for token in drawn))
     if output is not None:
-        console.print(f"written {llms.write_recovered(recovery, found, output)}")
+        llms.write_recovered(recovery, found, output)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 from rich.markup import escape
 
+from glasshouse.cli.tables import console
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.options import given, options_of
@@ -91,14 +92,11 @@ LabelledData = Annotated[
 ]
 Field = Annotated[str, option("The field of a .csv or .jsonl row that holds the text.")]
 Label = Annotated[str, option("The field of a row that holds the class.")]
-Vocabulary = Annotated[int | None, option("The size of the vocabulary.", high=10**7)]
-Pattern = Annotated[str | None, option("The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")]
 LanguageModel = Annotated[str, argument("A model of llms.toml, the name of a run (or run:NAME), or gguf:FILE.", "MODEL")]
 Config = Annotated[Path | None, option("The list of language models; default: llms.toml, if it exists.", metavar="FILE")]
 Temperature = Annotated[float, option("The sampling temperature; 0 is greedy decoding.")]
 TopP = Annotated[float, option("Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")]
 MaxTokens = Annotated[int, option("The largest number of tokens of an answer.", low=1, high=10**6)]
-Seed = Annotated[int, option("The random seed; the same seed gives the same result.", low=0, high=2**31 - 1)]
 NewSeed = Annotated[int | None, option("The random seed; default: another one each time.", low=0, high=2**63 - 1)]
 System = Annotated[str, option("A system message: what the model is told before the chat.")]
 
@@ -137,6 +135,28 @@ def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: Any) -> C
         return with_object
 
     return decorate
+
+
+def writes_output(command: Command) -> Command:
+    """Give a command --overwrite, without which an --output that exists is refused. What was written is named at the end."""
+
+    @wraps(command)
+    def with_check(overwrite: bool, **values: Any) -> None:
+        from glasshouse.api import runs
+
+        runs.check_output(values["output"], overwrite)
+        command(**values)
+        if values["output"] and not values.get("as_json"):
+            console.print(f"wrote {values['output']}")
+
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        parameters.append(parameter.replace(kind=KEYWORD))
+        if parameter.name == "output":
+            parameters.append(inspect.Parameter("overwrite", KEYWORD, default=False, annotation=Overwrite))
+    with_check.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_check.__annotations__ = {**command.__annotations__, "overwrite": Overwrite}
+    return with_check
 
 
 def name_of(function: str) -> str:

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from glasshouse.cli.options import AsJson, Device, Overwrite, Run, argument, option
+from glasshouse.cli.options import AsJson, Device, Run, argument, option, writes_output
 from glasshouse.cli.tables import console, show
 
 
+@writes_output
 def describe(
     run: Run,
     pictures: Annotated[
@@ -15,7 +16,6 @@ def describe(
         argument("Picture files, or numbers of held-out pictures; default: the first six of these.", "PICTURE"),
     ] = None,
     output: Annotated[Path | None, option("The image file to write: .png, .svg or .pdf.")] = None,
-    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -26,10 +26,8 @@ def describe(
         glasshouse describe scene-describer 0 1 2 --output captions.png
         glasshouse describe scene-describer --json
     """
-    from glasshouse.api import runs
     from glasshouse.api.experiments import describe
 
-    runs.check_output(output, overwrite)
     found = describe(run, pictures or (), output, device)
     if as_json:
         print(json.dumps([{"picture": each.name, "text": each.text, "caption": each.caption} for each in found]))
@@ -37,10 +35,9 @@ def describe(
     known = any(each.caption for each in found)
     rows = [(each.name, each.text, *((each.caption,) if known else ())) for each in found]
     show(("picture", "the model writes", *(("caption of the data",) if known else ())), rows)
-    if output is not None:
-        console.print(f"image   {output}")
 
 
+@writes_output
 def prompt(
     run: Run,
     prompts: Annotated[
@@ -49,7 +46,6 @@ def prompt(
     target: Annotated[str | None, option("A picture file, or the number of a held-out picture; default: 0.")] = None,
     pictures: Annotated[int, option("The number of pictures to retrieve for each prompt.", low=0, high=10000)] = 6,
     output: Annotated[Path | None, option("The page to write, .html; default: prompting.html in the run.")] = None,
-    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -60,11 +56,9 @@ def prompt(
         glasshouse prompt scene-clip --target 12 "two red circles" --output prompts.html
         glasshouse prompt scene-clip
     """
-    from glasshouse.api import runs
     from glasshouse.api.experiments import prompt
     from glasshouse.pages.retrieval_page import ordinal
 
-    runs.check_output(output, overwrite)
     result, path = prompt(run, prompts or (), target, pictures, output, device)
     if as_json:
         rows = [
@@ -101,4 +95,5 @@ def prompt(
         ],
         right=(1, 2, 3),
     )
-    console.print(f"page    {path}")
+    if output is None:
+        console.print(f"wrote {path}")

@@ -11,7 +11,19 @@ from typing import Annotated, Any
 import typer
 
 import glasshouse
-from glasshouse.cli.options import AsJson, Device, DType, Limits, Overwrite, Raw, Run, argument, has_options, option
+from glasshouse.cli.options import (
+    AsJson,
+    Device,
+    DType,
+    Limits,
+    Overwrite,
+    Raw,
+    Run,
+    argument,
+    has_options,
+    option,
+    writes_output,
+)
 from glasshouse.cli.tables import console, show, shown
 from glasshouse.formatting import MISSING
 from glasshouse.generation.sampling_options import Sampling
@@ -92,12 +104,12 @@ def _all_pieces(pieces: Iterator[Any], total: int) -> bool:
     return True
 
 
+@writes_output
 def translate(
     run: Run,
     texts: Annotated[list[str] | None, argument("One or more texts, each in quotes.")] = None,
     file: Annotated[Path | None, option("A file to translate, line by line.")] = None,
     output: Annotated[Path | None, option("The file to write the translations to, one per line.")] = None,
-    overwrite: Overwrite = False,
     beams: Annotated[int | None, option("The beam width; 1 is greedy decoding.", low=1, high=1000)] = None,
     length_penalty: Annotated[
         float | None, option("Rank beams by log-probability / length ** PENALTY; 0 favours short outputs.", max=100)
@@ -125,7 +137,6 @@ def translate(
         raise glasshouse.GlasshouseError(
             'translate needs either texts or --file FILE, and not both; for example: glasshouse translate RUN "a text"'
         )
-    runs.check_output(output, overwrite)
     options = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
     if file:
         translations = runs.translate_file(run, file, device, limits, **options)
@@ -144,7 +155,6 @@ def translate(
         lines = [line for group in texts_of for line in group or [""]]
     if output:
         runs.write_lines(output, lines)
-        console.print(f"wrote {len(translations)} translations to {output}")
         return
     for line in lines:
         print(shown(line, raw))

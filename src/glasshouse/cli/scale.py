@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import glasshouse
 from glasshouse.cli.jobs import print_submission
-from glasshouse.cli.options import Device, On, Overwrite, argument, cluster, group, has_options, option
+from glasshouse.cli.options import Device, On, argument, cluster, group, has_options, option, writes_output
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import count, duration, flops
 from glasshouse.launching.cluster_settings import Slurm
@@ -110,10 +110,9 @@ def run(
         console.print(f"{done.ended()} runs have ended; fit them with: glasshouse scale fit {done.name}")
 
 
+@writes_output
 @has_options(FitOptions)
-def fit(
-    source: Source, options: FitOptions, output: Output = None, overwrite: Overwrite = False, figures: Figures = None
-) -> None:
+def fit(source: Source, options: FitOptions, output: Output = None, figures: Figures = None) -> None:
     """Fit scaling laws to measured losses: IsoFLOP curves, the parametric law, and the envelope of training curves.
 
     Each comes with 95 % intervals, and with what the data are too thin for.
@@ -123,16 +122,16 @@ def fit(
         glasshouse scale fit measurements.csv --parameters N --tokens D --loss L
         glasshouse scale fit curves.csv --parameters N --tokens 'millions*1e6' --loss val_loss --curve width
     """
-    _report_fit(source, options, output, overwrite, figures)
+    _report_fit(source, options, output, figures)
 
 
+@writes_output
 @has_options(FitOptions)
 def predict(
     source: Source,
     budget: Annotated[float, option("The compute that there is.", high=10**40, metavar="FLOPS")],
     options: FitOptions,
     output: Output = None,
-    overwrite: Overwrite = False,
     figures: Figures = None,
 ) -> None:
     """Say what to train for a budget, by every law that the measurements allow, and how far that is beyond them.
@@ -141,7 +140,7 @@ def predict(
         glasshouse scale predict measurements.csv --budget 1e15
         glasshouse scale predict measurements.csv --parameters N --tokens D --loss L --budget 1e15 --data 2e9
     """
-    _report_fit(source, options, output, overwrite, figures, budget)
+    _report_fit(source, options, output, figures, budget)
 
 
 @has_options(FitOptions)
@@ -178,13 +177,13 @@ def check(
         console.print(f"- {note}")
 
 
+@writes_output
 @has_options(FitOptions)
 def transfer(
     a: Annotated[Path, argument("The scaling study of recipe A, or a CSV file as for `fit`.", "STUDY_A")],
     b: Annotated[Path, argument("The same of recipe B.", "STUDY_B")],
     options: FitOptions,
     output: Output = None,
-    overwrite: Overwrite = False,
     figures: Annotated[Path | None, option("A folder for the figures as SVG.", metavar="FOLDER")] = None,
 ) -> None:
     """Compare two recipes by their scaling curves: how much compute is B worth, and does that grow with scale?
@@ -196,9 +195,8 @@ def transfer(
         glasshouse scale transfer scaling-old scaling-new --output transfer.html
         glasshouse scale transfer a.csv b.csv --parameters N --tokens D --loss L
     """
-    from glasshouse.api import runs, scaling
+    from glasshouse.api import scaling
 
-    runs.check_output(output, overwrite)
     _report(scaling.content(scaling.transfer(a, b, **given(options))), output, figures)
 
 
@@ -206,13 +204,11 @@ def _report_fit(
     source: Path,
     options: FitOptions,
     output: Path | None,
-    overwrite: bool,
     figures: Path | None,
     budget: float | None = None,
 ) -> None:
-    from glasshouse.api import runs, scaling
+    from glasshouse.api import scaling
 
-    runs.check_output(output, overwrite)
     found = scaling.fit(source, **given(options))
     _report(scaling.content(found, source.name, budget, options.data, source), output, figures, found)
 
@@ -233,7 +229,7 @@ def _report(content: "ScalingContent", output: Path | None, figures: Path | None
         scaling.write_figures(content, figures, found)
         console.print(f"figures  {figures}")
     if output is not None:
-        console.print(f"page  {scaling.write_page(content, output)}")
+        scaling.write_page(content, output)
 
 
 app = group(scale, plan, run, fit, predict, check, transfer)

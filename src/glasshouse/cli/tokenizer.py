@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from glasshouse.cli.options import Limits, Overwrite, argument, group, option
-from glasshouse.cli.tables import console, shown
+from glasshouse.cli.options import Limits, argument, group, option, writes_output
+from glasshouse.cli.tables import console
 from glasshouse.formatting import visible
 
 # Neighbouring tokens get different colours.
@@ -19,11 +19,11 @@ def tokenizer() -> None:
     """
 
 
+@writes_output
 def train(
     files: Annotated[list[str], argument("Text files: plain, .gz or JSON lines.")],
     vocabulary: Annotated[int, option("The size of the vocabulary.", high=10**7)] = 8192,
     output: Annotated[str, option("The file to write.")] = "tokenizer.json",
-    overwrite: Overwrite = False,
     kind: Annotated[str, option("The kind of tokenizer: byte-pair, words or characters.")] = "byte-pair",
     pattern: Annotated[str, option("The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = "gpt-2",
     field: Annotated[str, option("The field of a JSON line that holds the text.")] = "text",
@@ -34,11 +34,10 @@ def train(
     Examples:
         glasshouse tokenizer train a.txt b.txt.gz --vocabulary 8192 --output tokenizer.json
     """
-    from glasshouse.api import data, runs
+    from glasshouse.api import data
 
-    runs.check_output(output, overwrite)
     trained = data.train_tokenizer(files, vocabulary, output, kind, pattern, field, limits)
-    print(shown(f"{output}: {trained.vocabulary:,} tokens"))
+    console.print(f"{trained.vocabulary:,} tokens")
 
 
 def show_(

@@ -9,7 +9,7 @@ from typing import Any
 
 from glasshouse.records import progress_bar, user_paths
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.specs import aliases, recipes, spec_files
+from glasshouse.specs import recipes, spec_files
 from glasshouse.specs.spec import Spec
 from glasshouse.training import adaptation, evaluation_interval, warm_start
 
@@ -57,17 +57,17 @@ def names_interval(
 
 
 def with_full_names(overrides: Iterable[str]) -> tuple[str, ...]:
-    """The overrides with the names of fields in place of aliases. Each alias is told once in a process."""
+    """The overrides with the names of fields in place of spec_files. Each alias is told once in a process."""
     overrides = tuple(overrides)
     for word in overrides:
         _tell_alias(word.partition("=")[0].strip())
-    return tuple(map(aliases.with_full_name, overrides))
+    return tuple(map(spec_files.with_full_name, overrides))
 
 
 @cache
 def _tell_alias(name: str) -> None:
-    if name in aliases.ALIASES:
-        progress_bar.say(f"{name} is {aliases.ALIASES[name]}")
+    if name in spec_files.ALIASES:
+        progress_bar.say(f"{name} is {spec_files.ALIASES[name]}")
 
 
 def _adaptable(spec: Spec, recipe: str, named: set[str]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from glasshouse.data.documents import Document
 from glasshouse.data.prepared_folder import short_digest
 from glasshouse.formatting import without_controls
 from glasshouse.runs.run import Run
-from glasshouse.specs import aliases, declared, recipes, spec_files
+from glasshouse.specs import declared, recipes, spec_files
 from glasshouse.specs.errors import GlasshouseError
 
 # A comparison of two arms with four seeds is suggested if it would take no longer than this, in seconds.
@@ -125,7 +125,7 @@ def _comparison(run: Run, words: Sequence[str]) -> str:
 
 
 def _field(word: str) -> str:
-    return aliases.with_full_name(word).partition("=")[0].strip()
+    return spec_files.with_full_name(word).partition("=")[0].strip()
 
 
 def _is_name(value: Any) -> bool:

@@ -9,13 +9,45 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.specs import catalogue, combinations, declared, spec_fields, toml_text
-from glasshouse.specs.aliases import ALIASES
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, ModelSpec, Spec
 from glasshouse.specs.spec_fields import SpecField
 
 # Rises when the release before could not read the spec files that are written now.
 FORMAT = 1
+# Names of settings in other programs that mean the same as a field here, in the same unit. Overrides accept them.
+ALIASES = {
+    "lr": "training.learning_rate",
+    "learning_rate": "training.learning_rate",
+    "batch_size": "training.batch",
+    "epochs": "training.epochs",
+    "num_epochs": "training.epochs",
+    "num_train_epochs": "training.epochs",
+    "steps": "training.steps",
+    "max_iters": "training.steps",
+    "max_steps": "training.steps",
+    "seed": "training.seed",
+    "weight_decay": "training.weight_decay",
+    "grad_clip": "training.clip",
+    "max_grad_norm": "training.clip",
+    "warmup_ratio": "training.warmup",
+    "optimizer": "training.optimiser",
+    "label_smoothing": "training.label_smoothing",
+    "block_size": "data.context",
+    "max_length": "data.context",
+    "max_seq_len": "data.context",
+    "vocab_size": "data.vocabulary",
+    "n_layer": "model.layers",
+    "num_layers": "model.layers",
+    "n_head": "model.heads",
+    "num_heads": "model.heads",
+    "n_embd": "model.width",
+    "d_model": "model.width",
+    "hidden_size": "model.width",
+    "d_ff": "model.feed_forward",
+    "dropout": "model.dropout",
+    "eval_interval": "evaluation.every",
+}
 # Name of a field in other programs -> its name here, for the hint in an error. A name that is no alias is ambiguous, or
 # differs in its unit or its values.
 KNOWN_ELSEWHERE = {
@@ -92,6 +124,12 @@ def override(spec: Spec, changes: Iterable[str]) -> Spec:
                 table = table.setdefault(word, {})
             table[field] = _Text(text)
     return checked(_with_tables(spec, tables))
+
+
+def with_full_name(word: str) -> str:
+    """An override with the name of its field, if it has an alias: `lr=1e-3` is `training.learning_rate=1e-3`."""
+    name, equals, value = word.partition("=")
+    return f"{ALIASES.get(name.strip(), name)}{equals}{value}"
 
 
 class _Text(str):

@@ -128,7 +128,7 @@ class NextToken(WindowTask):
     def check_spec(cls, spec: Spec) -> None:
         context, warmup = spec.data.context, read_settings(NextToken.Settings, spec.training.own).window_warmup
         if warmup and context % LARGEST_DIVISOR:
-            raise SpecError(f"needs a data.context that 4 divides, not {context}", "training.window_warmup", warmup)
+            raise SpecError(f"needs a multiple of 4, not data.context={context}", "training.window_warmup", warmup)
         if (stride := read_settings(NextToken.EvaluationSettings, spec.evaluation.own).stride) > context:
             raise SpecError(f"is more than data.context={context}; choose a smaller stride", "evaluation.stride", stride)
 
