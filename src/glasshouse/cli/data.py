@@ -22,65 +22,45 @@ CLASSES_SHOWN = 12
 SMALLEST_SHARE = 0.005
 
 
-def print_look(found: "LookedAtData", words: list[str]) -> None:
-    """Print columns, splits, classes, lengths, examples and remarks; then the command that trains on them, and its cost."""
+def _print_look(found: "LookedAtData") -> None:
+    """Print columns, splits, classes, lengths and examples."""
     look = found.look
-    if look is not None:
-        if look.columns:
-            show(
-                ("column", "kind", "values", "empty", "example"),
-                [
-                    (one.name, one.kind, _counted(one.values, one.sampled), _counted(one.empty, one.sampled), one.example)
-                    for one in look.columns
-                ],
-                right=(2, 3),
-            )
-        rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in look.splits]
-        if rows:
-            show(("split", "documents", "text"), rows, right=(1, 2))
-        if look.classes:
-            _print_classes(look.classes)
-        facts = []
-        if look.words:
-            median, long, longest = look.words.values()
-            length = f"half of the texts have up to {median:,.0f} words, 95 % up to {long:,.0f}, all up to {longest:,.0f}"
-            facts.append(("length", length))
-        if found.truncated:
-            context = f"{found.truncated:.1%} of the texts are longer than data.context={found.spec.data.context}"
-            facts.append(("context", context))
-        if look.repeated:
-            facts.append(("repeats", f"{look.repeated:,} rows have the text of an earlier row"))
-        if look.scripts:
-            scripts = [f"{script} {share:.0%}" for script, share in look.scripts[:4] if share >= SMALLEST_SHARE]
-            facts.append(("letters", ", ".join(scripts)))
-        if facts:
-            show(("what", "found"), facts)
-        if look.examples:
-            show(("example", "text"), list(look.examples))
-    for note in found.notes:
-        console.print(note)
-    if found.refusal:
+    if look is None:
         return
-    console.print(f"\ntrain with:  glasshouse train {found.recipe} {' '.join(words)}")
-    if plan := found.plan:
-        console.print(
-            f"which has {count(sum(plan.parameters.values()))} parameters and takes {plan.steps:,} steps of "
-            f"{milliseconds(plan.step_seconds)}: {duration(plan.seconds)} on this machine"
-        )
-
-
-def _counted(number: int, sampled: bool) -> str:
-    """A count; a plus says that only the first rows were counted."""
-    return f"{number:,}{'+' if sampled else ''}"
-
-
-def _print_classes(classes: tuple[tuple[str, int], ...]) -> None:
-    total = sum(rows for _, rows in classes)
-    cells = [(name, f"{rows:,}", f"{rows / total:.1%}") for name, rows in classes[:CLASSES_SHOWN]]
-    if len(classes) > CLASSES_SHOWN:
-        rest = sum(rows for _, rows in classes[CLASSES_SHOWN:])
-        cells.append((f"{len(classes) - CLASSES_SHOWN} more", f"{rest:,}", f"{rest / total:.1%}"))
-    show((f"{len(classes)} classes" if len(classes) > 1 else "1 class", "rows", "share"), cells, right=(1, 2))
+    if look.columns:
+        rows = []
+        for one in look.columns:
+            more = "+" if one.sampled else ""  # only the first rows were counted
+            rows.append((one.name, one.kind, f"{one.values:,}{more}", f"{one.empty:,}{more}", one.example))
+        show(("column", "kind", "values", "empty", "example"), rows, right=(2, 3))
+    if look.splits:
+        sizes = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in look.splits]
+        show(("split", "documents", "text"), sizes, right=(1, 2))
+    if look.classes:
+        shown_classes, others = list(look.classes[:CLASSES_SHOWN]), look.classes[CLASSES_SHOWN:]
+        if others:
+            shown_classes.append((f"{len(others)} more", sum(rows for _, rows in others)))
+        total = sum(rows for _, rows in look.classes)
+        cells = [(name, f"{rows:,}", f"{rows / total:.1%}") for name, rows in shown_classes]
+        title = f"{len(look.classes)} classes" if len(look.classes) > 1 else "1 class"
+        show((title, "rows", "share"), cells, right=(1, 2))
+    facts = []
+    if look.words:
+        median, long, longest = look.words.values()
+        length = f"half of the texts have up to {median:,.0f} words, 95 % up to {long:,.0f}, all up to {longest:,.0f}"
+        facts.append(("length", length))
+    if found.truncated:
+        context = f"{found.truncated:.1%} of the texts are longer than data.context={found.spec.data.context}"
+        facts.append(("context", context))
+    if look.repeated:
+        facts.append(("repeats", f"{look.repeated:,} rows have the text of an earlier row"))
+    if look.scripts:
+        scripts = [f"{script} {share:.0%}" for script, share in look.scripts[:4] if share >= SMALLEST_SHARE]
+        facts.append(("letters", ", ".join(scripts)))
+    if facts:
+        show(("what", "found"), facts)
+    if look.examples:
+        show(("example", "text"), list(look.examples))
 
 
 FIELD_VALUE = re.compile(r"[a-z_]+(\.[a-z_]+)*=")
@@ -162,9 +142,18 @@ def look(
     overrides = [word for word in files if FIELD_VALUE.match(word) and not Path(word).exists()]
     names = [word for word in files if word not in overrides]
     found = data.look_at_data(names, *overrides, recipe=recipe, cost=cost, device=device)
-    print_look(found, [f"data.files=[{','.join(names)}]" if len(names) > 1 else f"data.files={names[0]}", *overrides])
+    _print_look(found)
+    for note in found.notes:
+        console.print(note)
     if found.refusal:
         raise found.refusal
+    words = [f"data.files=[{','.join(names)}]" if len(names) > 1 else f"data.files={names[0]}", *overrides]
+    console.print(f"\ntrain with:  glasshouse train {found.recipe} {' '.join(words)}")
+    if plan := found.plan:
+        console.print(
+            f"which has {count(sum(plan.parameters.values()))} parameters and takes {plan.steps:,} steps of "
+            f"{milliseconds(plan.step_seconds)}: {duration(plan.seconds)} on this machine"
+        )
 
 
 @has_options(Slurm, leave_out=("nodes", "jobs", "gpus_per_node"))

@@ -8,7 +8,6 @@ from glasshouse.cli.tables import console, show
 from glasshouse.formatting import count, duration, flops, size
 
 if TYPE_CHECKING:
-    from glasshouse.api.machine import SpeedMeasurement
     from glasshouse.api.training import Plan
 
 
@@ -46,29 +45,6 @@ def _threads(plan: "Plan") -> str:
     return f" on {plan.threads} threads" if plan.threads > 1 else " on 1 thread" if plan.threads else ""
 
 
-def print_measurement(measurement: "SpeedMeasurement", recipe: str) -> None:
-    """Print the step times of all settings, and the fastest as words of a command."""
-    best = measurement.fastest
-    rows = [
-        (
-            one.text,
-            milliseconds(one.seconds),
-            f"{milliseconds(min(one.rounds))} to {milliseconds(max(one.rounds))}",
-            "fastest" if one == best else "",
-        )
-        for one in measurement.times
-    ]
-    show((recipe, "median", f"{len(best.rounds)} rounds", ""), rows, right=(1,))
-    if measurement.without:
-        console.print(measurement.without)
-    threads = f" training.threads={best.threads}" if best.threads else ""
-    console.print(f"to train with the fastest settings: training.precision={best.precision}{threads}")
-    if measurement.was_busy:
-        console.print(
-            f"warning: other processes were computing (load {measurement.load:.1f}); measure again when the machine is idle"
-        )
-
-
 def doctor(
     recipe: Annotated[str | None, argument("A recipe whose cost to predict.")] = None,
     overrides: Overrides = None,
@@ -96,7 +72,25 @@ def doctor(
 
     if measure:
         words = [recipe or machine.DEMO, *(overrides or ())]
-        print_measurement(machine.measure_steps(*words, device=device), " ".join(words))
+        measurement = machine.measure_steps(*words, device=device)
+        best = measurement.fastest
+        rows = [
+            (
+                one.text,
+                milliseconds(one.seconds),
+                f"{milliseconds(min(one.rounds))} to {milliseconds(max(one.rounds))}",
+                "fastest" if one == best else "",
+            )
+            for one in measurement.times
+        ]
+        show((" ".join(words), "median", f"{len(best.rounds)} rounds", ""), rows, right=(1,))
+        if measurement.without:
+            console.print(measurement.without)
+        threads = f" training.threads={best.threads}" if best.threads else ""
+        console.print(f"to train with the fastest settings: training.precision={best.precision}{threads}")
+        if measurement.was_busy:
+            load = f"load {measurement.load:.1f}"
+            console.print(f"warning: other processes were computing ({load}); measure again when the machine is idle")
         return
     show(("this machine", ""), [*machine.doctor(device).items()])
     if recipe:

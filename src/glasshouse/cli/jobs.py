@@ -1,7 +1,6 @@
 """Jobs on a cluster: print what was submitted, list and cancel jobs, print a batch script."""
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,6 @@ from glasshouse.cli.tables import console, show
 from glasshouse.launching.cluster_settings import Slurm
 
 if TYPE_CHECKING:
-    from glasshouse.launching.job_status import JobStatus
     from glasshouse.launching.submission import Submission
 
 
@@ -32,29 +30,6 @@ def print_submission(submitted: "Submission") -> None:
         console.print(f"follow it with `glasshouse jobs`; stop it with `glasshouse cancel {name}`")
 
 
-def print_jobs(jobs: "Sequence[JobStatus]") -> None:
-    """Print a table of jobs, and the error and the log of each that failed."""
-    show(("job", "number", "state", "progress", "time left"), [_row(job) for job in jobs])
-    for job in jobs:
-        if job.error:
-            console.print(f"{job.job}: {job.error}")
-        if job.active or job.error:
-            console.print(f"{job.job}: the log is {_relative(job)}")
-
-
-def _row(job: "JobStatus") -> tuple[str, ...]:
-    return job.job, str(job.id), job.state, job.progress, job.left
-
-
-def _relative(job: "JobStatus") -> str:
-    """The log, as short as it can be written."""
-    from glasshouse.api.jobs import jobs_folder
-
-    folder = jobs_folder()
-    inside = job.log.is_relative_to(folder.absolute())
-    return str(folder / job.log.relative_to(folder.absolute()) if inside else job.log)
-
-
 def jobs(
     watch: Annotated[bool, option("Show the list again and again until all jobs have ended.", "--watch")] = False,
     active: Annotated[bool, option("Show only the jobs that have not ended.", "--active")] = False,
@@ -72,15 +47,25 @@ def jobs(
     """
     from glasshouse.api import jobs
 
+    folder = jobs.jobs_folder()
     while True:
         found = jobs.jobs()
         if not found:
             example = "glasshouse train demo-lm --on slurm"
-            console.print(f"There are no jobs in {jobs.jobs_folder()} yet. Begin with: {example}")
+            console.print(f"There are no jobs in {folder} yet. Begin with: {example}")
             return
         if watch and console.is_terminal:
             console.clear()
-        print_jobs([job for job in found if job.active or not active])
+        listed = [job for job in found if job.active or not active]
+        rows = [(job.job, str(job.id), job.state, job.progress, job.left) for job in listed]
+        show(("job", "number", "state", "progress", "time left"), rows)
+        for job in listed:
+            if job.error:
+                console.print(f"{job.job}: {job.error}")
+            if job.active or job.error:
+                inside = job.log.is_relative_to(folder.absolute())
+                log = folder / job.log.relative_to(folder.absolute()) if inside else job.log
+                console.print(f"{job.job}: the log is {log}")
         if not watch or not any(job.active for job in found):
             return
         time.sleep(every)

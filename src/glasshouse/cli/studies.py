@@ -79,32 +79,21 @@ def studies(
         glasshouse studies studies/demo-lm-position --all-pairs
         glasshouse studies studies/demo-lm-position --json
     """
+    from glasshouse.api import scaling, studies
+    from glasshouse.cli.study_output import print_study, summary
+    from glasshouse.results import study_text
+
     if name is not None:
-        _show_study(name, all_pairs, as_json)
+        study = studies.judge_all_pairs(name) if all_pairs else glasshouse.open_study(name)
+        if as_json:
+            # As it is for a program; a terminal would obey the control characters of names.
+            print(shown(study.to_json(), raw=True), end="")
+        else:
+            print_study(study)
         return
     if all_pairs or as_json:
         typed = "--all-pairs" if all_pairs else "--json"
         raise GlasshouseError(f"{typed} works on one study; name it: glasshouse studies STUDY {typed}")
-    _list_studies()
-
-
-def _show_study(name: str, all_pairs: bool, as_json: bool) -> None:
-    from glasshouse.api import studies
-    from glasshouse.cli.study_output import print_study
-
-    study = studies.judge_all_pairs(name) if all_pairs else glasshouse.open_study(name)
-    if as_json:
-        # As it is for a program; a terminal would obey the control characters of names.
-        print(shown(study.to_json(), raw=True), end="")
-    else:
-        print_study(study)
-
-
-def _list_studies() -> None:
-    from glasshouse.api import scaling, studies
-    from glasshouse.cli.study_output import summary
-    from glasshouse.results import study_text
-
     saved, scale_studies = glasshouse.list_studies(), scaling.list_studies()
     if not saved and not scale_studies:
         example = "glasshouse compare demo-lm model.position=learned,rotary"

@@ -22,13 +22,33 @@ def print_outcome(outcome: Study | Submission) -> None:
 def print_study(study: Study) -> None:
     """Print tables, verdicts, notes and paths."""
     comparison = study.comparison
-    _print_arms(comparison)
-    _print_costs(comparison)
-    _print_verdicts(study, comparison)
+    rows = study_tables.rows(comparison)
+    columns, costs = study_tables.COLUMNS, study_tables.COSTS
+    results = [
+        (
+            row.label,
+            *(row.cells[column.title].short for column in columns),
+            row.verdict or ("diverged" if arm.diverged and not arm.summary else ""),
+        )
+        for arm, row in zip(comparison.arms, rows, strict=True)
+    ]
+    # The column of the means has the name of the metric.
+    titles = [comparison.metric if column.title == "mean" else column.title for column in columns]
+    show(("arm", *titles, "verdict"), results, right=range(1, len(titles) + 1))
+    cost_titles = [column.title for column in costs]
+    show(("arm", *cost_titles), [(row.label, *row.texts(costs)) for row in rows], right=range(1, len(costs) + 1))
+    lines = {arm.name: study_text.verdict_lines(arm) for arm in comparison.arms}
+    for name, sentence in study.verdicts.items():
+        first, *others = lines[name] or [sentence]
+        console.print(first)
+        for line in others:
+            console.print(f"    {line}", style="dim")
     console.print()
     for warning in comparison.edges:
         console.print(f"warning {warning}")
-    _print_pairs(comparison)
+    if pairs := study_checks.pair_table(comparison):
+        console.print(pairs.note)
+        show(pairs.columns, pairs.rows, right=(2, 3, 4))
     _print_checks(comparison)
     for note in (*study_tables.notes(comparison), *comparison.notes):
         console.print(f"note    {note}")
@@ -36,50 +56,10 @@ def print_study(study: Study) -> None:
     console.print(f"report  {study.report}")
 
 
-def _print_verdicts(study: Study, comparison: StudyResults) -> None:
-    """Print each verdict in plain words, and its statistics below."""
-    lines = {arm.name: study_text.verdict_lines(arm) for arm in comparison.arms}
-    for name, sentence in study.verdicts.items():
-        first, *others = lines[name] or [sentence]
-        console.print(first)
-        for line in others:
-            console.print(f"    {line}", style="dim")
-
-
-def _print_arms(comparison: StudyResults) -> None:
-    """Print the results of each arm; the column of the means has the name of the metric."""
-    columns = study_tables.COLUMNS
-    cells = [
-        (
-            row.label,
-            *(row.cells[column.title].short for column in columns),
-            row.verdict or ("diverged" if arm.diverged and not arm.summary else ""),
-        )
-        for arm, row in zip(comparison.arms, study_tables.rows(comparison), strict=True)
-    ]
-    titles = [comparison.metric if column.title == "mean" else column.title for column in columns]
-    show(("arm", *titles, "verdict"), cells, right=range(1, len(titles) + 1))
-
-
-def _print_costs(comparison: StudyResults) -> None:
-    """Print the cost of one run of each arm."""
-    costs = study_tables.COSTS
-    cells = [(row.label, *row.texts(costs)) for row in study_tables.rows(comparison)]
-    show(("arm", *(column.title for column in costs)), cells, right=range(1, len(costs) + 1))
-
-
-def _print_pairs(comparison: StudyResults) -> None:
-    """Print the verdicts on all pairs of arms, if they were asked for."""
-    if table := study_checks.pair_table(comparison):
-        console.print(table.note)
-        show(table.columns, table.rows, right=(2, 3, 4))
-
-
 def _print_checks(comparison: StudyResults) -> None:
     """Print the multiverse, the replications and the registration."""
     if table := study_checks.multiverse(comparison):
-        rows = [(*choices, *(cell.text for cell in cells)) for choices, cells in table.rows]
-        show((*table.choices, *table.arms), rows)
+        show((*table.choices, *table.arms), [(*choices, *(cell.text for cell in cells)) for choices, cells in table.rows])
         for sentence in table.summary:
             console.print(sentence)
         console.print()
