@@ -71,7 +71,7 @@ def spec_of(size: Size, case: str) -> Spec:
         "model": {**shape, "position": "learned", "norm": "layer", "activation": "gelu"},
         "training": training | {name: True for name in case.split() if name == RECOMPUTED},
     }
-    return spec_files.from_tables(tables)
+    return spec_files.checked(spec_files.unchecked(tables))
 
 
 def job_of(size: Size, case: str, device: torch.device, folder: Path) -> Job:

@@ -240,12 +240,9 @@ def _three_digits(value: float) -> str:
 def _under_a_minute(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
-    if seconds < 0.9995e-6:
-        return f"{_two_digits(seconds * 1e9)} ns"
-    if seconds < 0.9995e-3:
-        return f"{_two_digits(seconds * 1e6)} µs"
-    if seconds < 0.0995:
-        return f"{_two_digits(seconds * 1e3)} ms"
+    for limit, unit, units in ((0.9995e-6, "ns", 1e9), (0.9995e-3, "µs", 1e6), (0.0995, "ms", 1e3)):
+        if seconds < limit:
+            return f"{_two_digits(seconds * units)} {unit}"
     if seconds < 0.995:
         return f"{seconds:.2f} s"
     return f"{_two_digits(seconds)} s"

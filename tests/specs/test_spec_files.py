@@ -110,7 +110,7 @@ def test_an_invalid_override_is_refused(change, refusal):
 )
 def test_a_table_with_a_wrong_type_is_refused(tables, kind):
     with refused(kind):
-        spec_files.from_tables(tables)
+        spec_files.checked(spec_files.unchecked(tables))
 
 
 def test_a_setting_that_no_part_of_the_model_declares_is_refused():

@@ -18,7 +18,7 @@ def training_spec(optimiser: str, **fields: object) -> TrainingSpec:
     """The training table of a spec with this optimiser, which is allowed with every optimiser unless fields change it."""
     table = {"optimiser": optimiser, "steps": 4, "schedule": "constant", **fields}
     data = {"files": ["text.txt"]}
-    return spec_files.from_tables({"data": data, "training": table}).training
+    return spec_files.checked(spec_files.unchecked({"data": data, "training": table})).training
 
 
 def small_model(seed: int = 0) -> nn.Module:

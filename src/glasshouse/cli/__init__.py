@@ -15,18 +15,10 @@ from glasshouse.formatting import one_line
 from glasshouse.specs.errors import Caller, GlasshouseError, Verbatim, plain
 
 # Errors of the file system that the user can fix, and how. Any other OSError is a bug and keeps its traceback.
-_SPACE, _PATH = "free some space, or use another disk", "choose another path"
-_RIGHTS = "change its permissions, or choose another path"
 FIXABLE_ERRORS = {
-    errno.ENOSPC: _SPACE,
-    errno.EDQUOT: _SPACE,
-    errno.EFBIG: _SPACE,
-    errno.EROFS: _RIGHTS,
-    errno.EACCES: _RIGHTS,
-    errno.EPERM: _RIGHTS,
-    errno.ENOTDIR: _PATH,
-    errno.EISDIR: _PATH,
-    errno.EEXIST: _PATH,
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or use another disk"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "change its permissions, or choose another path"),
+    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), "choose another path"),
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ELOOP: "remove the link that leads to itself",
 }

@@ -120,19 +120,16 @@ def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: Any) -> C
         added = []
         for each in declared:
             shown = option(each.text, f"--{each.name.replace('_', '-')}", metavar=each.metavar or None)
-            hints[each.name] = Annotated[each.kind if each.default is not None else each.kind | None, shown]
+            hint = Annotated[each.kind if each.default is not None else each.kind | None, shown]
             default = defaults.get(each.name, each.default)
-            added.append(inspect.Parameter(each.name, KEYWORD, default=default, annotation=hints[each.name]))
+            added.append(inspect.Parameter(each.name, KEYWORD, default=default, annotation=hint))
         parameters = []
         for parameter in inspect.signature(command).parameters.values():
             if parameter.name == taken:
                 parameters += added
             else:
                 parameters.append(parameter.replace(annotation=hints[parameter.name], kind=KEYWORD))
-        del hints[taken]
-        with_object.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        with_object.__annotations__ = hints
-        return with_object
+        return _with_parameters(with_object, parameters)
 
     return decorate
 
@@ -154,9 +151,14 @@ def writes_output(command: Command) -> Command:
         parameters.append(parameter.replace(kind=KEYWORD))
         if parameter.name == "output":
             parameters.append(inspect.Parameter("overwrite", KEYWORD, default=False, annotation=Overwrite))
-    with_check.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_check.__annotations__ = {**command.__annotations__, "overwrite": Overwrite}
-    return with_check
+    return _with_parameters(with_check, parameters)
+
+
+def _with_parameters(command: Command, parameters: Sequence[inspect.Parameter]) -> Command:
+    """A command that takes these parameters, as the command line reads them."""
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
 
 
 def name_of(function: str) -> str:

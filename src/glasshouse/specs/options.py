@@ -38,16 +38,9 @@ class Option:
         return next(kind for kind in kinds if kind is not type(None))
 
 
-def option(
-    default: Any,
-    text: str,
-    metavar: str = "",
-    low: float | None = None,
-    high: float | None = None,
-    above: float | None = None,
-) -> Any:
+def option(default: Any, text: str, metavar: str = "", **limits: float) -> Any:
     """A field of a dataclass that is an option. `text` is its help."""
-    return field(default=default, metadata={"option": Option(text, metavar, low, high, above)})
+    return field(default=default, metadata={"option": Option(text, metavar, **limits)})
 
 
 def options_of(kind: type) -> tuple[Option, ...]:

@@ -70,27 +70,15 @@ def from_text(kind: Any, text: str, where: str) -> Any:
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
         raise SpecError(f"is neither true nor false; write {where}=true or {where}=false", where, text)
-    if kind is int:
-        try:
-            return int(text)
-        except ValueError:
-            number = _number(text)
-            if number is not None and number.is_integer():
-                return int(number)
-            raise SpecError(f"is not a whole number; write for example {where}=100", where, text) from None
-    if kind is float:
-        number = _number(text)
-        if number is None:
-            raise SpecError(f"is not a number; write for example {where}=0.001", where, text)
-        return number
+    if kind in (int, float):
+        number = None
+        with suppress(ValueError):
+            number = float(text)
+        if number is None or (kind is int and not number.is_integer()):
+            example = f"{where}={'100' if kind is int else '0.001'}"
+            raise SpecError(f"is not {_noun(kind)}; write for example {example}", where, text)
+        return kind(number)
     return text
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def coerce(kind: Any, value: Any, where: str) -> Any:

@@ -64,18 +64,13 @@ KNOWN_ELSEWHERE = {
 _PLAIN_WORD = re.compile(r"(?!(true|false|inf|nan)\Z)[A-Za-z~./][\w~./-]*")
 
 
-def from_tables(tables: Mapping[str, Any]) -> Spec:
-    """A checked spec from nested dictionaries, as a TOML parser returns them."""
-    return checked(unchecked(tables))
-
-
 def from_toml(text: str, where: str) -> Spec:
     """A checked spec from text that `to_toml` wrote. Errors name the file `where`."""
     try:
         tables = tables_from_toml(text, where)
         if not tables:
             raise SpecError("the spec is empty; set at least the data and the number of steps")
-        return from_tables(tables)
+        return checked(unchecked(tables))
     except SpecError as error:
         raise error.within(where) from None
 
@@ -277,19 +272,12 @@ def _undeclared(spec: Spec, section: str, name: str, value: Any) -> SpecError:
     if not owners:
         return SpecError(_unknown_field(spec, f"{section}.{name}"))
     fields = dict.fromkeys(owner.partition("=")[0] for owner in owners)
-    current = " and ".join(f"{field}={_current_value(spec, field)!r}" for field in fields)
+    chosen = {"task": spec.task, "model.head.kind": declared.head_kind(spec.model, spec.task)}
+    current = " and ".join(f"{field}={chosen.get(field) or declared.find_value(spec, field)!r}" for field in fields)
     value_text = value if isinstance(value, _Text) else repr(value)
     return SpecError(
         f"{section}.{name}={value_text} is a setting of {' or '.join(owners)}, but this spec has {current}; remove it"
     )
-
-
-def _current_value(spec: Spec, field: str) -> Any:
-    if field == "task":
-        return spec.task
-    if field == "model.head.kind":
-        return declared.head_kind(spec.model, spec.task)
-    return declared.find_value(spec, field)
 
 
 def _unknown_field(spec: Spec, name: str) -> str:
