@@ -242,7 +242,8 @@ def classify(
     texts = texts or []
     predictions = glasshouse.predict(run, texts, device, second or None)
     if as_json:
-        print(json.dumps([_content(prediction) for prediction in predictions]))
+        # Of one class, its probabilities alone.
+        print(json.dumps([each["probabilities"] if "label" in each else each for each in predictions]))
         return
     names = [f"{text} | {other}" for text, other in zip(texts, second, strict=True)] if second else texts
     named = [(_short(name), prediction) for name, prediction in zip(names, predictions, strict=True)]
@@ -272,11 +273,6 @@ def _standard_input() -> Iterator[str]:
             yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise DataError(f"the standard input is not UTF-8 text ({error}); convert it to UTF-8") from None
-
-
-def _content(prediction: dict[str, Any]) -> Any:
-    """What is printed as JSON: of one class, its probabilities alone."""
-    return prediction["probabilities"] if "label" in prediction else prediction
 
 
 def _class_cells(prediction: dict[str, Any]) -> tuple[str, str, str]:

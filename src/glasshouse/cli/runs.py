@@ -44,7 +44,9 @@ def runs(
 
     overviews = listings.runs_overview(sort, filters or ())
     if as_json:
-        print(json.dumps([_content(run) for run in overviews]))
+        names = ("name", "status", "date", "task", "recipe", "steps", "data", "metrics", "fields", "error")
+        values = [{name: getattr(run, name) for name in names} for run in overviews]
+        print(json.dumps([{name: value for name, value in run.items() if value != ""} for run in values]))
         return
     if not overviews:
         reason = "with these values" if filters else "yet. Begin with: glasshouse demo"
@@ -122,12 +124,6 @@ def delete(
         console.print("nothing was deleted")
         raise typer.Exit(1)
     console.print(f"deleted {', '.join(deleted)}")
-
-
-def _content(run: Any) -> dict[str, Any]:
-    """A run as JSON."""
-    names = ("name", "status", "date", "task", "recipe", "steps", "data", "metrics", "fields", "error")
-    return {name: value for name in names if (value := getattr(run, name)) != ""}
 
 
 def _cell(value: Any) -> str:
