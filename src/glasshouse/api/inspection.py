@@ -52,7 +52,8 @@ def look(
     attention_page.check_path(path)
     maps = attention_map(opened, text, attention, layer)
     if head is not None:
-        if not 1 <= head <= (heads := maps.weights.shape[1]):
+        heads = maps.weights.shape[1]
+        if not 1 <= head <= heads:
             raise GlasshouseError(f"{opened.name} has no head {head}; choose 1 to {heads}")
         maps = replace(maps, weights=maps.weights[:, head - 1 : head])
     attention_page.write(maps, path, opened.name, layer or 1, head or 1)
