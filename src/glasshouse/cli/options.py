@@ -120,7 +120,7 @@ def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: Any) -> C
         added = []
         for each in declared:
             shown = option(each.text, f"--{each.name.replace('_', '-')}", metavar=each.metavar or None)
-            hint = Annotated[each.kind if each.default is not None else each.kind | None, shown]
+            hint: Any = Annotated[each.kind if each.default is not None else each.kind | None, shown]
             default = defaults.get(each.name, each.default)
             added.append(inspect.Parameter(each.name, KEYWORD, default=default, annotation=hint))
         parameters = []

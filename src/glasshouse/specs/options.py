@@ -38,7 +38,7 @@ class Option:
         return next(kind for kind in kinds if kind is not type(None))
 
 
-def option(default: Any, text: str, metavar: str = "", **limits: float) -> Any:
+def option(default: Any, text: str, metavar: str = "", **limits: Any) -> Any:
     """A field of a dataclass that is an option. `text` is its help."""
     return field(default=default, metadata={"option": Option(text, metavar, **limits)})
 
