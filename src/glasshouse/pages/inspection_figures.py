@@ -92,8 +92,8 @@ def _heat_map(
 ) -> AxesImage:
     image = panel.imshow(values, cmap=figures.ramp("values", colours), vmin=low, vmax=high, aspect="auto")
     panel.set_yticks(range(len(rows)), [plain(row) for row in rows], fontsize=8, color=figures.SOFT)
-    font = {"fontsize": 7, "color": figures.SOFT, "family": "monospace"}
-    panel.set_xticks(range(len(columns)), [plain(column) for column in columns], rotation=60, ha="right", **font)
+    names = [plain(column) for column in columns]
+    panel.set_xticks(range(len(columns)), names, rotation=60, ha="right", fontsize=7, color=figures.SOFT, family="monospace")
     panel.tick_params(length=0)
     panel.spines[:].set_visible(False)
     return image

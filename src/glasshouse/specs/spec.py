@@ -218,9 +218,7 @@ class TrainingSpec(OpenSection):
         "number format; auto chooses by a rule, and says so",
         choices=("auto", "fp32", "tf32", "bf16"),
     )
-    threads: int = setting(
-        0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0, maximum=1024
-    )
+    threads: int = setting(0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0)
     processes: int = setting(
         1,
         "number of processes (`torchrun`) that take every step together; each takes its rows of the batch",

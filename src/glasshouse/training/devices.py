@@ -1,5 +1,6 @@
 """The device to compute on: its threads, its memory and its speed. If it is the CPU, no module initialises CUDA."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -8,9 +9,11 @@ from pathlib import Path
 import torch
 
 from glasshouse.records import machine
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.training import process_group
 
+# So many threads are allowed on every machine: a run may come from a larger one.
+MANY_THREADS = 64
 DEVICES = ("auto", "cpu", "cuda", "mps")
 MATMUL_FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 # The memory of this process when `reset_peak_memory` was called.
@@ -31,6 +34,16 @@ def pick(name: str) -> torch.device:
         return torch.device(name)
     except RuntimeError:
         raise GlasshouseError("is not a device; write for example cuda:0", "device", name) from None
+
+
+def check_threads(count: int) -> None:
+    """Refuse far more threads than this machine has cores, which would mostly wait for each other."""
+    cores = os.cpu_count() or 1
+    most = max(MANY_THREADS, 4 * cores)
+    if count > most:
+        raise SpecError(
+            f"is far more than the {cores} cores of this machine; choose {most} or less", "training.threads", count
+        )
 
 
 def available_threads() -> int:

@@ -112,6 +112,7 @@ class Job:
         is refused first, unless `even_if_too_large`.
         """
         task = check(spec, None if even_if_too_large else device)
+        devices.check_threads(spec.training.threads)
         adapted: list[str] = []
         # What else adapts does so to texts that are still to be prepared.
         interval_only = spec.data.adapt == (evaluation_interval.FIELD,) or prepared_folder.named(spec.data)
