@@ -14,8 +14,8 @@ from glasshouse.data import prepared_data
 from glasshouse.data.user_files.pictures import UserPictures
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import DataSpec, ModelSpec, Spec
-from glasshouse.tasks.contrastive import retrieval_ranks
-from glasshouse.tasks.match import Match, normalise_pictures, symmetric_loss
+from glasshouse.tasks.contrastive import retrieval_ranks, sharing, symmetric_losses
+from glasshouse.tasks.match import Match, normalise_pictures
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
 
@@ -35,19 +35,23 @@ def data(file):
     return {"source": "", "files": [str(file)], "picture_size": 16, "context": 4, "validation": 0.2, "test": 0.2}
 
 
+def loss(scores, captions):
+    return symmetric_losses(scores, sharing((captions, captions))).mean()
+
+
 def test_the_loss_is_the_mean_of_both_cross_entropies():
     scores = torch.randn(5, 5, generator=torch.Generator().manual_seed(0))
     targets = torch.arange(5)
     expected = (F.cross_entropy(scores, targets) + F.cross_entropy(scores.T, targets)) / 2
-    assert torch.allclose(symmetric_loss(scores, torch.arange(5) + 7), expected)
+    assert torch.allclose(loss(scores, torch.arange(5) + 7), expected)
 
 
 def test_equal_captions_share_the_target():
     scores = torch.tensor([[3.0, 3.0, 0.0], [3.0, 3.0, 0.0], [0.0, 0.0, 5.0]])
-    equal, different = symmetric_loss(scores, torch.tensor([0, 0, 1])), symmetric_loss(scores, torch.arange(3))
+    equal, different = loss(scores, torch.tensor([0, 0, 1])), loss(scores, torch.arange(3))
     assert torch.allclose(equal, different), "two equally good answers have half the weight each"
     diagonal = torch.tensor([[9.0, 0.0, 0.0], [0.0, 9.0, 0.0], [0.0, 0.0, 9.0]])
-    assert symmetric_loss(diagonal, torch.tensor([0, 0, 1])) > 2.5 > 0.1 > symmetric_loss(diagonal, torch.arange(3))
+    assert loss(diagonal, torch.tensor([0, 0, 1])) > 2.5 > 0.1 > loss(diagonal, torch.arange(3))
 
 
 def test_a_rank_counts_the_wrong_answers_that_score_at_least_as_high():

@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from glasshouse.formatting import visible
 from glasshouse.inspection.capture import capture, edit
 from glasshouse.inspection.text_input import Prediction, TextInput, token_texts
-from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.models.heads.next_token import NextTokenHead
+from glasshouse.models.heads.pooling import ContrastiveHead
 from glasshouse.parts.normalisation import BatchNorm, LayerNorm, RMSNorm
 from glasshouse.specs.errors import GlasshouseError
 

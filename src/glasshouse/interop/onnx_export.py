@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.interop import exported_files
-from glasshouse.models.heads.answers import RegressorHead
+from glasshouse.models.heads.classifier import RegressorHead
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.recurrence import Cell, GRUCell, IdentityCell, LSTMCell, ReLUCell, TanhCell
 from glasshouse.runs.run import Run

@@ -6,12 +6,10 @@ from glasshouse.models.decoder import Decoder
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder
 from glasshouse.models.encoder_decoder import EncoderDecoder, WritingModel
-from glasshouse.models.heads.answers import RegressorHead, TaggerHead
-from glasshouse.models.heads.classifier import ClassifierHead
-from glasshouse.models.heads.contrastive import ContrastiveHead
+from glasshouse.models.heads.classifier import ClassifierHead, RegressorHead, TaggerHead
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.models.heads.next_token import NextTokenHead
-from glasshouse.models.heads.pooling import PooledHead
+from glasshouse.models.heads.pooling import ContrastiveHead, PooledHead
 from glasshouse.models.picture_writers import PictureDecoder, PictureEncoderDecoder
 from glasshouse.models.recurrent import Recurrent
 from glasshouse.models.stack import TransformerStack

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.models.base import Model
-from glasshouse.models.heads.contrastive import ContrastiveHead
-from glasshouse.models.heads.pooling import pool
+from glasshouse.models.heads.pooling import ContrastiveHead, pool
 from glasshouse.models.part_factory import PartFactory
 from glasshouse.models.stack import TransformerStack
 from glasshouse.parts.masks import Everything, sequence_mask

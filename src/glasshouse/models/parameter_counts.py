@@ -1,4 +1,4 @@
-"""Parameter counts by part, and the FLOPs of a training step: two for each multiplication of its matrix products."""
+"""Parameter counts of a model, as a whole and by part."""
 
 from torch import nn
 
@@ -18,9 +18,3 @@ def parameters_by_part(model: nn.Module) -> dict[str, int]:
             part = "blocks: norms"
         counts[part.replace("_", " ")] = counts.get(part.replace("_", " "), 0) + parameter.numel()
     return counts
-
-
-def training_flops(forward: int) -> int:
-    """FLOPs of forward and backward pass. The backward pass has two products for each forward product: the gradients of the
-    input and of the weight."""
-    return 3 * forward

@@ -49,10 +49,8 @@ class WideFit:
 
     def note(self) -> str:
         texts = len(_sample(self.prepared.splits["train"]))
-        return (
-            f"the wide part of the head, a linear model over n-grams, is fitted to {texts:,} texts before the first step; "
-            "its weights are not counted as parameters, nor its time in a prediction"
-        )
+        fitted = f"the wide part of the head, a linear model over n-grams, is first fitted to {texts:,} texts"
+        return f"{fitted}; its weights are not counted as parameters, nor its time in a prediction"
 
     def set(self, wide: WidePart) -> None:
         if self.tensors is None:

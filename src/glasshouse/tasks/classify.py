@@ -48,9 +48,7 @@ def parse_class_weights(entries: Sequence[str]) -> dict[str, float]:
         except ValueError:
             weight = -1.0
         if not equals or not 0 <= weight < float("inf"):
-            raise SpecError(
-                f"training.class_weights has {entry!r}; write [balanced], or a class and a weight of 0 or more: [name=2]"
-            )
+            raise SpecError(f"training.class_weights has {entry!r}; write [balanced], or a weight of 0 or more: [name=2]")
         if name in weights:
             raise SpecError(f"training.class_weights has two weights for {name!r}; write only one")
         weights[name] = weight
@@ -65,19 +63,14 @@ def class_weights(entries: Sequence[str], labels: Sequence[str], counts: np.ndar
     """
     named = parse_class_weights(entries)
     if unknown := [name for name in named if name not in labels]:
-        raise DataError(
-            f"training.class_weights names {unknown[0]!r}, which is not a class of the data; choose among: "
-            f"{', '.join(labels)}"
-        )
+        raise DataError(f"training.class_weights names {unknown[0]!r}, which is no class; choose among: {', '.join(labels)}")
     if list(entries) == [BALANCED]:
         weights = np.divide(1.0, counts, out=np.zeros(len(labels)), where=counts > 0)
     else:
         weights = np.array([named.get(name, 1.0) for name in labels])
     total = float((weights * counts).sum())
     if not total:
-        raise DataError(
-            "training.class_weights has the weight 0 for every class that occurs; give at least one a weight above 0"
-        )
+        raise DataError("training.class_weights is 0 for every class that occurs; give at least one a weight above 0")
     return weights * counts.sum() / total
 
 

@@ -8,14 +8,14 @@ from torch import Tensor
 
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
+from glasshouse.generation.beam_search import BeamOptions, Hypothesis
 from glasshouse.models.base import Model
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import read_settings, settings_of
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks.base import Batch, Forward, LabelSmoothing
 from glasshouse.tasks.match import check_size, normalise_pictures
-from glasshouse.tasks.text_inputs import joined, lengths_of, repeated, texts_of
+from glasshouse.tasks.text_inputs import Rows, repeated
 from glasshouse.tasks.written_text import WrittenTextTask
 
 
@@ -44,26 +44,11 @@ class Describe(WrittenTextTask):
         check_size(model, prepared.splits["train"].pictures.shape[1])
         return model
 
-    @property
-    def max_length(self) -> int:
-        return self.context - 1
-
-    def truncated(self, shard: Shard) -> int:
-        if not shard.documents:
-            return 0
-        return int((lengths_of(shard, np.arange(shard.documents)) > self.max_length).sum())
-
     def example_lengths(self, shard: Shard) -> np.ndarray:
         return np.diff(shard.starts)
 
-    def text_batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool = False) -> Batch:
-        captions = texts_of(shard, examples, self.max_length)
-        inputs = joined(repeated([self.end], len(examples)), captions)
-        return {
-            "pictures": normalise_pictures(shard.pictures[examples]),
-            "inputs": torch.from_numpy(inputs.tokens_NL),
-            "targets": torch.from_numpy(self.targets(inputs, shard, examples, self.max_length)),
-        }
+    def prompts_and_conditions(self, shard: Shard, examples: np.ndarray) -> tuple[tuple[Rows, ...], Batch]:
+        return (repeated([self.end], len(examples)),), {"pictures": normalise_pictures(shard.pictures[examples])}
 
     def logits(self, model: Forward, batch: Batch) -> Tensor:
         return model(batch["pictures"], batch["inputs"])
@@ -83,5 +68,4 @@ class Describe(WrittenTextTask):
 
     def search(self, model: Any, pictures_BSSC: np.ndarray, options: BeamOptions) -> list[list[Hypothesis]]:
         conditioned = model.condition_on(normalise_pictures(pictures_BSSC).to(next(model.parameters()).device))
-        prompts = [[self.end] for _ in range(len(pictures_BSSC))]
-        return search(conditioned, prompts, options, (self.end,), self.context, self.tokenizer.vocabulary)
+        return self.search_from(conditioned, [[self.end]] * len(pictures_BSSC), options)

@@ -67,10 +67,7 @@ class MaskedToken(WindowTask):
     specials = (MASK,)
     use = "features {run} --task verbal-arithmetic"
     heads = (MaskedTokenHead,)
-    needs = (
-        "masked tokens; choose model.kind=encoder (or recurrent with model.bidirectional=true) and "
-        "model.head.kind=masked-token"
-    )
+    needs = "masked tokens; choose model.kind=encoder or a bidirectional recurrent one, and model.head.kind=masked-token"
 
     def __init__(self, context: int) -> None:
         self.context = context

@@ -20,17 +20,12 @@ from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
-from glasshouse.tasks.contrastive import PairTask, hits, symmetric_losses, text_ids
+from glasshouse.tasks.contrastive import PairTask, hits, sharing, symmetric_losses, text_ids
 
 
 def normalise_pictures(pictures_MSSC: np.ndarray) -> Tensor:
     """Convert pictures from bytes to the model's input: (M, C, S, S), values from -1 to 1."""
     return torch.from_numpy(np.array(pictures_MSSC)).permute(0, 3, 1, 2).float() / 127.5 - 1
-
-
-def symmetric_loss(scores_NN: Tensor, captions: Tensor) -> Tensor:
-    """The mean of the symmetric losses over the pairs. Equal captions are the same."""
-    return symmetric_losses(scores_NN, captions[:, None] == captions[None]).mean()
 
 
 class Match(PairTask):
@@ -80,8 +75,8 @@ class Match(PairTask):
         }
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
-        scores = model(batch["tokens"], batch["pictures"], lengths=batch["lengths"]).float()
-        return symmetric_loss(scores, batch["captions"]) * len(scores)
+        scores, captions = model(batch["tokens"], batch["pictures"], lengths=batch["lengths"]).float(), batch["captions"]
+        return symmetric_losses(scores, sharing((captions, captions))).mean() * len(scores)
 
     def largest_batch(self, rows: int) -> Batch:
         return {
@@ -110,11 +105,8 @@ class Match(PairTask):
 def check_size(model: ModelSpec, size: int) -> None:
     """Refuse pictures whose size or channels differ from the model's."""
     settings = settings_of(catalogue.find("model", model.kind), model.own)
-    if size != settings.image_size:
-        raise SpecError(
-            f"is not the {size} pixels of a picture's side; choose it, or data.picture_size={settings.image_size}",
-            "model.image_size",
-            settings.image_size,
-        )
+    if size != (expected := settings.image_size):
+        reason = f"is not the {size} pixels of a picture's side; choose it, or data.picture_size={expected}"
+        raise SpecError(reason, "model.image_size", expected)
     if settings.image_channels != 3:
         raise SpecError("is not the 3 channels of a picture; choose 3", "model.image_channels", settings.image_channels)

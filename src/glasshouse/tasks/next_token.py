@@ -101,19 +101,12 @@ class NextToken(WindowTask):
     extra = 1
     use = "sample {run}"
     heads = (NextTokenHead,)
-    needs = (
-        "the next token; choose model.kind=decoder or recurrent (or encoder with model.causal=true) and "
-        "model.head.kind=next-token"
-    )
+    needs = "the next token; choose model.kind=decoder, recurrent or a causal encoder, and model.head.kind=next-token"
 
     @dataclass(frozen=True)
     class Settings(LabelSmoothing):
         window_warmup: float = setting(
-            0.0,
-            "share of the steps in which windows of text are split: first into four sequences, then into two",
-            minimum=0,
-            maximum=1,
-            rare=True,
+            0.0, "share of the steps in which windows are split, first in four, then in two", minimum=0, maximum=1, rare=True
         )
 
     @dataclass(frozen=True)

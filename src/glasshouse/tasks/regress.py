@@ -13,7 +13,7 @@ from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import EXAMPLES, MEAN_LOSS, Metrics
 from glasshouse.metrics.regression import MAE, R2, RMSE, SPEARMAN, PredictedNumbers
-from glasshouse.models.heads.answers import RegressorHead
+from glasshouse.models.heads.classifier import RegressorHead
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import HeadSpec, ModelSpec, Spec

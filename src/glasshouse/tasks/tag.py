@@ -21,7 +21,7 @@ from glasshouse.metrics import classification, entities, metric
 from glasshouse.metrics.classification import LabelCounts
 from glasshouse.metrics.metric import Metrics
 from glasshouse.models.base import Model
-from glasshouse.models.heads.answers import TaggerHead
+from glasshouse.models.heads.classifier import TaggerHead
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Spec

@@ -28,11 +28,7 @@ from glasshouse.tokenizers import Tokenizer
 class GroupByLength:
     """The setting of tasks whose batches are padded."""
 
-    group_by_length: bool = setting(
-        False,
-        "put texts of similar length into a batch, which needs less padding; the order still follows from the seed",
-        rare=True,
-    )
+    group_by_length: bool = setting(False, "put texts of similar length into a batch, which needs less padding", rare=True)
 
 
 class Rows(NamedTuple):
@@ -65,9 +61,7 @@ class TextInputs:
         self.prefix_and_suffix = tokenizer.prefix_and_suffix
         self.separator = tokenizer.pair_separator if self.paired else []
         if self.paired and not self.separator:
-            raise DataError(
-                "this tokenizer has no <|endoftext|> to separate pairs; leave out data.tokenizer_file, or use one with it"
-            )
+            raise DataError("this tokenizer has no <|endoftext|> to separate pairs; leave out data.tokenizer_file")
 
     @property
     def max_length(self) -> int:
@@ -105,8 +99,6 @@ class TextInputs:
         return {**batch, "segments": torch.zeros_like(tokens)} if self.paired and self.segments else batch
 
     def truncated(self, shard: Shard) -> int:
-        if not shard.documents:
-            return 0
         examples = np.arange(shard.documents)
         lengths_N = lengths_of(shard, examples)
         if self.paired:

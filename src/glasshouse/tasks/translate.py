@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from glasshouse.data.shards import Shard
-from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
+from glasshouse.generation.beam_search import BeamOptions, Hypothesis
 from glasshouse.models.base import Model
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, Spec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.tasks.base import IGNORED, Batch, Forward, LabelSmoothing
+from glasshouse.tasks.base import Batch, Forward, LabelSmoothing
 from glasshouse.tasks.text_inputs import Rows, joined, lengths_of, repeated, rows_of, texts_of, truncated
 from glasshouse.tasks.written_text import WrittenTextTask
 from glasshouse.tokenizers import Tokenizer
@@ -77,10 +77,8 @@ class Translate(WrittenTextTask):
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if self.decoder_only and TRANSLATE not in tokenizer.specials:
-            raise DataError(
-                f"this tokenizer lacks the {TRANSLATE} of a decoder-only model; leave out data.tokenizer_file, or choose "
-                "model.kind=encoder-decoder"
-            )
+            remedy = "leave out data.tokenizer_file, or choose model.kind=encoder-decoder"
+            raise DataError(f"this tokenizer lacks the {TRANSLATE} of a decoder-only model; {remedy}")
         super().set_vocabulary(tokenizer, labels)
         self.separator = tokenizer.specials.get(TRANSLATE, 0)
 
@@ -97,8 +95,6 @@ class Translate(WrittenTextTask):
         return self.max_lengths[1]
 
     def truncated(self, shard: Shard) -> int:
-        if not shard.documents:
-            return 0
         examples, (source_length, target_length) = np.arange(shard.documents), self.max_lengths
         too_long = (lengths_of(shard, examples) > source_length) | (lengths_of(shard.target, examples) > target_length)
         return int(too_long.sum())
@@ -114,19 +110,14 @@ class Translate(WrittenTextTask):
             return [[self.end] for _ in sources]
         return [[self.end, *source[: self.max_lengths[0]], self.separator] for source in sources]
 
-    def text_batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool = False) -> Batch:
-        source_length, target_length = self.max_lengths
-        sources = texts_of(shard, examples, source_length)
-        targets = texts_of(shard.target, examples, target_length)
-        end = repeated([self.end], len(examples))
-        prompts = (end, sources, repeated([self.separator], len(examples))) if self.decoder_only else (end,)
-        inputs = joined(*prompts, targets)
-        targets_NL = self.targets(inputs, shard.target, examples, target_length)
-        if not loss_on_all:
-            prompt_lengths_N = inputs.lengths_N - targets.lengths_N
-            targets_NL[np.arange(targets_NL.shape[1]) < prompt_lengths_N[:, None] - 1] = IGNORED
-        batch = {"inputs": torch.from_numpy(inputs.tokens_NL), "targets": torch.from_numpy(targets_NL)}
-        return batch if self.decoder_only else {**batch, **self._encoder_inputs(sources)}
+    def written_split(self, shard: Shard) -> Shard:
+        return shard.target
+
+    def prompts_and_conditions(self, shard: Shard, examples: np.ndarray) -> tuple[tuple[Rows, ...], Batch]:
+        sources, end = texts_of(shard, examples, self.max_lengths[0]), repeated([self.end], len(examples))
+        if self.decoder_only:
+            return (end, sources, repeated([self.separator], len(examples))), {}
+        return (end,), self._encoder_inputs(sources)
 
     def encoder_inputs(self, sources: Sequence[Sequence[int]]) -> Batch:
         """The padded sources and their lengths, as the encoder reads them."""
@@ -163,4 +154,4 @@ class Translate(WrittenTextTask):
             inputs = self.encoder_inputs(sources)
             model = model.condition_on(inputs["source"].to(device), inputs["lengths"].to(device))
         options = BeamOptions(options.count, options.length_penalty, min(options.max_tokens, self.max_lengths[1]))
-        return search(model, prompts, options, (self.end,), self.context, self.tokenizer.vocabulary)
+        return self.search_from(model, prompts, options)

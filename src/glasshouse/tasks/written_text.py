@@ -8,14 +8,16 @@ Axes: N texts, L tokens of the longest text.
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.generation.beam_search import BeamOptions, Hypothesis
+from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
 from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics, per_token
 from glasshouse.metrics.translation import BLEU, CHRF, EXACT, TRANSLATED, WrittenTexts
 from glasshouse.models.base import Model
@@ -36,7 +38,7 @@ from glasshouse.tasks.base import (
     shares_of_ratio,
 )
 from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
-from glasshouse.tasks.text_inputs import Rows, lengths_of
+from glasshouse.tasks.text_inputs import Rows, joined, lengths_of, texts_of
 from glasshouse.tokenizers import Tokenizer
 
 
@@ -108,17 +110,6 @@ class WrittenTextTask(Task):
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         return cross_entropy_sum(self.logits(model, batch).flatten(0, 1), batch["targets"].flatten(), self.smoothing)
 
-    def targets(self, inputs: Rows, texts: Shard, examples: np.ndarray, max_length: int) -> np.ndarray:
-        """The token after each token of the inputs, which end with the texts (N, L).
-
-        The end of a truncated text is not a target, so that the model does not learn to stop there.
-        """
-        targets_NL = np.full_like(inputs.tokens_NL, IGNORED)
-        targets_NL[:, :-1] = np.where(inputs.is_token_NL, inputs.tokens_NL, IGNORED)[:, 1:]
-        (complete,) = (lengths_of(texts, examples) <= max_length).nonzero()
-        targets_NL[complete, inputs.lengths_N[complete] - 1] = self.end
-        return targets_NL
-
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
         return rounds * validation + (1 + self.beam_options(settings).count) * (validation + test)
@@ -138,9 +129,33 @@ class WrittenTextTask(Task):
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         return self.text_batch(shard, examples, self.loss_on_all)
 
-    @abstractmethod
     def text_batch(self, shard: Shard, examples: np.ndarray, loss_on_all: bool = False) -> Batch:
-        """A batch whose targets are the tokens of the texts, or with `loss_on_all` those of their prompts too."""
+        """A batch whose targets are the tokens of the texts, or with `loss_on_all` those of their prompts too.
+
+        The end of a truncated text is not a target, so that the model does not learn to stop there.
+        """
+        split, (prompts, conditions) = self.written_split(shard), self.prompts_and_conditions(shard, examples)
+        texts = texts_of(split, examples, self.max_length)
+        inputs = joined(*prompts, texts)
+        targets_NL = np.full_like(inputs.tokens_NL, IGNORED)
+        targets_NL[:, :-1] = np.where(inputs.is_token_NL, inputs.tokens_NL, IGNORED)[:, 1:]
+        (complete,) = (lengths_of(split, examples) <= self.max_length).nonzero()
+        targets_NL[complete, inputs.lengths_N[complete] - 1] = self.end
+        if not loss_on_all:
+            prompt_lengths_N = inputs.lengths_N - texts.lengths_N
+            targets_NL[np.arange(targets_NL.shape[1]) < prompt_lengths_N[:, None] - 1] = IGNORED
+        return {"inputs": torch.from_numpy(inputs.tokens_NL), "targets": torch.from_numpy(targets_NL), **conditions}
+
+    @abstractmethod
+    def prompts_and_conditions(self, shard: Shard, examples: np.ndarray) -> tuple[tuple[Rows, ...], Batch]:
+        """The tokens before each text, and what else the model reads."""
+
+    def written_split(self, shard: Shard) -> Shard:
+        """The split that holds the texts to write."""
+        return shard
+
+    def truncated(self, shard: Shard) -> int:
+        return int((lengths_of(shard, np.arange(shard.documents)) > self.max_length).sum())
 
     def write(self, scoring: Scoring) -> list[str]:
         options, texts = self.beam_options(scoring.settings), dict[int, str]()
@@ -161,9 +176,9 @@ class WrittenTextTask(Task):
         return self.tokenizer.decode(hypotheses[0].tokens) if hypotheses else ""
 
     @property
-    @abstractmethod
     def max_length(self) -> int:
         """The maximum length of a text in tokens, without special tokens."""
+        return self.context - 1
 
     def writing_order(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
         """The order in which texts are written, so that a batch needs little padding."""
@@ -172,6 +187,9 @@ class WrittenTextTask(Task):
     @abstractmethod
     def search_batch(self, model: Model, shard: Shard, examples: np.ndarray, options: BeamOptions) -> list[list[Hypothesis]]:
         """The best texts for each of some examples, best first."""
+
+    def search_from(self, model: Any, prompts: list[list[int]], options: BeamOptions) -> list[list[Hypothesis]]:
+        return search(model, prompts, options, (self.end,), self.context, self.tokenizer.vocabulary)
 
     @abstractmethod
     def references(self, shard: Shard) -> Sequence[str]:

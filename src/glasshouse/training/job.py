@@ -11,7 +11,6 @@ from glasshouse.data.batch_stages import BatchStages
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.formatting import size
-from glasshouse.models import parameter_counts
 from glasshouse.parts.capabilities import require
 from glasshouse.records import progress_bar
 from glasshouse.records.checkpoint import Tensors
@@ -207,7 +206,8 @@ class Job:
             tokens = round(length / stage.pieces)
             flops = model.flops(tokens) + model.head.future_flops(tokens)
             total += stage.steps * stage.batch * stage.pieces * flops
-        return parameter_counts.training_flops(total) // self.steps
+        # The backward pass has two products for each one of the forward pass: the gradients of the input and of the weight.
+        return 3 * total // self.steps
 
     def engine(self, precision: str | None = None, parallelism: Parallelism | None = None) -> Engine:
         """A new engine with the initial weights. With `parallelism` it takes its steps together with other processes."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from glasshouse.baselines.kneser_ney import NGramModel
+from glasshouse.baselines.language_models import NGramModel
 from glasshouse.claims.from_scratch import ngram_scores
 from glasshouse.data import shards
 from glasshouse.data.documents import Document

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glasshouse.baselines.kneser_ney import NGramModel
+from glasshouse.baselines.language_models import NGramModel
 from glasshouse.claims.from_scratch import verb_agreement
 from glasshouse.data import shards
 from glasshouse.data.documents import Document

@@ -32,7 +32,7 @@ def model_of(*overrides: str):
 @pytest.mark.parametrize("width", [16, 96])
 def test_flops_and_parameters_are_those_of_the_model(width):
     model = model_of(f"model.width={width}")
-    flops = parameter_counts.training_flops(model.flops(equal_compute.TOKENS)) * equal_compute.BATCH
+    flops = 3 * model.flops(equal_compute.TOKENS) * equal_compute.BATCH
     assert equal_compute.step_flops(width) == flops
     by_part = parameter_counts.parameters_by_part(model)
     assert equal_compute.parameters(width) == compute_optimal.count_parameters(by_part, compute_optimal.WITH_HEAD)

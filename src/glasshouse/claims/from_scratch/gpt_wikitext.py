@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from glasshouse.baselines.kneser_ney import NGramModel
+from glasshouse.baselines.language_models import NGramModel
 from glasshouse.claims import margins, split_scores
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.from_scratch import bpe, excerpts, ngram_scores, passages, verb_agreement

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from glasshouse.baselines.kneser_ney import NGramModel
+from glasshouse.baselines.language_models import NGramModel
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import bits_per_byte, perplexity

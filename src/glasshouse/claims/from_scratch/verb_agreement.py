@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from glasshouse.baselines.kneser_ney import NGramModel
+from glasshouse.baselines.language_models import NGramModel
 from glasshouse.claims import split_scores
 from glasshouse.claims.from_scratch import passages
 from glasshouse.data.shards import Shard

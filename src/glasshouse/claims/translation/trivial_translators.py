@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from glasshouse.baselines.kneser_ney import NGramModel
+from glasshouse.baselines.language_models import NGramModel
 from glasshouse.data.documents import Document
 from glasshouse.specs import catalogue
 

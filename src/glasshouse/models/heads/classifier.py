@@ -1,4 +1,4 @@
-"""Classifier head: class logits for a whole sequence.
+"""Heads with a few outputs: class logits or one number for a whole sequence, or logits of a tag for each token.
 
 Axes: B batch, T time, D width, V vocabulary, C classes.
 """
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from glasshouse.models.heads.answers import AnswerHead
+from glasshouse.models.heads.base import Head
 from glasshouse.models.heads.pooling import POOLINGS, pool
 from glasshouse.models.heads.wide_part import WidePart
 from glasshouse.parts.sizes import Sizes
@@ -23,8 +23,32 @@ MAX_WIDE_WEIGHTS = 2**22
 MAX_BUCKETS = 131_072
 
 
+class AnswerHead(Head):
+    """W dropout(norm(relu(A x + a))) + b, or W dropout(x) + b without a hidden layer, of the pooled vectors x."""
+
+    def __init__(self, sizes: Sizes, hidden: int, outputs: int, norm: nn.Module | None = None, bias: bool = True) -> None:
+        super().__init__()
+        self.width, self.hidden_width = sizes.width, hidden
+        self.hidden = nn.Linear(sizes.width, hidden) if hidden else None
+        self.norm = norm
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.answer = nn.Linear(hidden or sizes.width, outputs, bias=bias)
+
+    def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+        return self.answers(pool(features_BTD, self.pooling, lengths_B))
+
+    def answers(self, x: Tensor) -> Tensor:
+        if self.hidden is not None:
+            x = F.relu(self.hidden(x))
+            x = x if self.norm is None else self.norm(x)
+        return self.answer(self.dropout(x))
+
+    def flops(self, tokens: int) -> int:
+        return 2 * (self.width * self.hidden_width + self.answer.weight.numel())
+
+
 class ClassifierHead(AnswerHead):
-    """W dropout(norm(relu(A pool(x) + a))) + b, or W dropout(pool(x)) + b without a hidden layer.
+    """Classifier head: W dropout(norm(relu(A pool(x) + a))) + b, or W dropout(pool(x)) + b without a hidden layer.
 
     With `naive_bayes` = w, evaluation adds w (log p(class) + sum of log p(token | class)) to the logits. The probabilities
     are estimated from the training texts with add-one smoothing. Training leaves them out: on the texts that they were
@@ -44,21 +68,13 @@ class ClassifierHead(AnswerHead):
         norm: str = setting("none", "normalisation of the hidden layer", family="norm")
         naive_bayes: float = setting(0.0, "weight of naive Bayes log-probabilities in the logits; 0 turns it off", minimum=0)
         wide: int = setting(
-            0,
-            "maximum token n-gram of the wide part, a linear model over n-grams; 0 turns it off",
-            minimum=0,
-            maximum=20,
-            rare=True,
+            0, "maximum token n-gram of the wide part, a linear model; 0 turns it off", minimum=0, maximum=20, rare=True
         )
         wide_bytes: int = setting(
             5, "maximum byte n-gram of the wide part; 0 turns byte n-grams off", minimum=0, maximum=64, rare=True
         )
         wide_buckets: int = setting(
-            0,
-            "hash buckets of n-grams in the wide part; 0 means 131,072, or fewer for over 32 classes",
-            minimum=0,
-            maximum=100_000_000,
-            rare=True,
+            0, "hash buckets of n-grams; 0 means 131,072, or fewer for over 32 classes", minimum=0, maximum=10**8, rare=True
         )
         answer_bias: bool = setting(True, "add a bias to the logits of the classes", rare=True)
 
@@ -83,9 +99,6 @@ class ClassifierHead(AnswerHead):
             self.register_buffer("prior_C", torch.zeros(classes))
             self.register_buffer("evidence_VC", torch.zeros(sizes.vocabulary, classes))
 
-    def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        return self.answers(pool(features_BTD, self.pooling, lengths_B))
-
     def add_token_evidence(self, output: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         if self.training:
             return output
@@ -107,3 +120,45 @@ class ClassifierHead(AnswerHead):
         smoothed_VC = tokens_VC + 1.0
         self.evidence_VC.copy_((smoothed_VC / smoothed_VC.sum(0)).log())
         self.prior_C.copy_((texts_C.clamp(min=1) / texts_C.sum()).log())
+
+
+class RegressorHead(AnswerHead):
+    """Regressor head: one number for a whole sequence.
+
+    w dropout(relu(A pool(x) + a)) + b, or w dropout(pool(x)) + b without a hidden layer. The output is a standardised
+    number, which is easier to learn than one of any size. `mean` and `deviation` are those of the training data; output *
+    deviation + mean is the prediction in the unit of the data.
+    """
+
+    @dataclass(frozen=True)
+    class Settings:
+        pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
+        hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0, maximum=1_000_000)
+        mean: float = setting(0.0, "mean of the training values; taken from the data")
+        deviation: float = setting(0.0, "standard deviation of the training values; taken from the data", minimum=0)
+
+    def __init__(self, sizes: Sizes, settings: Settings) -> None:
+        super().__init__(sizes, settings.hidden, 1)
+        self.pooling, self.mean, self.deviation = settings.pooling, settings.mean, settings.deviation or 1.0
+
+
+class TaggerHead(AnswerHead):
+    """Tagger head: W dropout(relu(A x + a)) + b at each token, or W dropout(x) + b without a hidden layer."""
+
+    @dataclass(frozen=True)
+    class Settings:
+        tags: int = setting(0, "number of tags; 0 means as many as the data have", minimum=0, maximum=1_000_000)
+        hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0, maximum=1_000_000)
+
+    predicts = "own"
+
+    def __init__(self, sizes: Sizes, settings: Settings) -> None:
+        if settings.tags < 2:
+            raise SpecError("is too few for a tagger; choose 2 or more", "model.head.tags", settings.tags)
+        super().__init__(sizes, settings.hidden, settings.tags)
+
+    def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+        return self.answers(features_BTD)
+
+    def flops(self, tokens: int) -> int:
+        return tokens * super().flops(tokens)
