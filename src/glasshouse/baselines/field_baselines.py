@@ -6,7 +6,7 @@ validation split alone. The held-out split is predicted once.
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -92,7 +92,6 @@ def train(
     method: Method, training: Examples, choice: Examples | None, held_out: Examples, score: Score, criteria: Sequence[Metric]
 ) -> Baseline:
     """Train a method, choose its strength, and score it. What cannot be trained says so in its note."""
-    baseline = Baseline(method.name, method.title)
     work = method.most_work / max(len(set(training.fields)), 1)
     training = training.spread(MOST_TRAINING_TEXTS, min(method.most_characters, work))
     try:
@@ -104,16 +103,10 @@ def train(
             metrics, values = score(held_out.fields, predictor(held_out.texts))
     except (ValueError, ArithmeticError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return replace(baseline, note=f"cannot be trained: {reason}")
-    return replace(
-        baseline,
-        metrics=metrics,
-        validation=validation,
-        settings=settings,
-        note=_remarks(training, held_out),
-        values=values,
-        places=held_out.places if len(held_out.texts) < held_out.total else None,
-    )
+        return Baseline(method.name, method.title, note=f"cannot be trained: {reason}")
+    places = held_out.places if len(held_out.texts) < held_out.total else None
+    note = _remarks(training, held_out)
+    return Baseline(method.name, method.title, metrics, validation, settings, note, values, places)
 
 
 def _choose(

@@ -15,7 +15,6 @@ from glasshouse.data.tables.class_labels import LABEL_SEPARATOR
 from glasshouse.metrics import classification, regression
 from glasshouse.metrics.metric import Metrics
 
-COMMONEST = "commonest-class"
 STRENGTHS = (0.25, 1.0, 4.0, 16.0, 64.0)
 MOST_ITERATIONS = 200
 MOST_FEATURES = 200_000
@@ -183,38 +182,26 @@ def _numbers(fields: Sequence[str]) -> np.ndarray:
     return np.array([float(field) for field in fields])
 
 
+def logistic_method(
+    name: str, title: str, learn: Callable[[Examples], Learn], first: int = 1, most_characters: float = 8e6
+) -> Method:
+    """A method with logistic regressions, whose time grows with the number of classes."""
+    work = 10 * most_characters
+    return Method(name, title, learn, STRENGTHS, first, most_characters=most_characters, most_work=work)
+
+
 CLASSIFIERS = (
-    Method(COMMONEST, "the commonest class of the training texts", commonest_class),
+    Method("commonest-class", "the commonest class of the training texts", commonest_class),
     Method("naive-bayes", "naive Bayes over words", naive_bayes, (4.0, 1.0, 0.25, 0.0625), 1, "alpha"),
-    Method(
-        "words-and-pairs",
-        "logistic regression over words and pairs",
-        logistic_regression(words_and_pairs),
-        STRENGTHS,
-        1,
-        most_characters=8e6,
-        most_work=80e6,
-    ),
-    Method(
-        "characters",
-        "logistic regression over characters",
-        logistic_regression(characters),
-        STRENGTHS,
-        1,
-        most_characters=2e6,
-        most_work=20e6,
+    logistic_method("words-and-pairs", "logistic regression over words and pairs", logistic_regression(words_and_pairs)),
+    logistic_method(
+        "characters", "logistic regression over characters", logistic_regression(characters), most_characters=2e6
     ),
 )
 MULTI_LABEL_CLASSIFIERS = (
     Method("commonest-labels", "the commonest set of labels of the training texts", commonest_class),
-    Method(
-        "one-versus-rest",
-        "a logistic regression over words and pairs for each label",
-        one_versus_rest,
-        STRENGTHS,
-        2,
-        most_characters=8e6,
-        most_work=80e6,
+    logistic_method(
+        "one-versus-rest", "a logistic regression over words and pairs for each label", one_versus_rest, first=2
     ),
 )
 REGRESSORS = (

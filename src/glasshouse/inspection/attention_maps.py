@@ -12,7 +12,6 @@ from torch import Tensor
 from glasshouse.inspection.capture import capture, matching_probes, probes
 from glasshouse.inspection.text_input import TextInput, token_texts
 from glasshouse.models.dual_encoder import DualEncoder
-from glasshouse.models.head_pruning import head_name
 from glasshouse.results.report import AttentionMap
 from glasshouse.runs.run import Run
 from glasshouse.specs import catalogue
@@ -97,6 +96,6 @@ def _weights(
         weights_HQK = weights_BHQK[0].float().cpu().numpy()
         removed = [head for head in run.spec.model.pruned_heads if head.rpartition(".")[0] == attention]
         whole = np.full((len(weights_HQK) + len(removed), *weights_HQK.shape[1:]), np.nan, np.float32)
-        whole[[head for head in range(len(whole)) if head_name(attention, head + 1) not in removed]] = weights_HQK
+        whole[[head for head in range(len(whole)) if f"{attention}.{head + 1}" not in removed]] = weights_HQK
         layers.append(whole)
     return np.stack(layers)

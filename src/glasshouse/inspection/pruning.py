@@ -130,7 +130,7 @@ def least_important(model: nn.Module, importance: HeadImportance, by: str, share
             left[attention] -= 1
             removed += members
     heads = [importance.heads[index] for index in sorted(removed)]
-    return tuple(head_pruning.head_name(head.attention, head.head) for head in heads)
+    return tuple(f"{head.attention}.{head.head}" for head in heads)
 
 
 def _pruned_spec(run: Run, removed: Sequence[str]) -> Spec:
@@ -139,7 +139,7 @@ def _pruned_spec(run: Run, removed: Sequence[str]) -> Spec:
     names = list(gone)
     for name in removed:
         attention, _, number = name.rpartition(".")
-        originals = (head_pruning.head_name(attention, head) for head in count(1))
+        originals = (f"{attention}.{head}" for head in count(1))
         kept = (original for original in originals if original not in gone)
         names.append(next(islice(kept, int(number) - 1, None)))
     # The weights are the run's own, and adapters are merged into them.

@@ -43,12 +43,7 @@ class DualEncoder(Model):
     head: ContrastiveHead
 
     def __init__(
-        self,
-        text: TransformerStack,
-        image: TransformerStack,
-        head: ContrastiveHead,
-        pooling: str = "last",
-        causal: bool = False,
+        self, text: TransformerStack, image: TransformerStack, head: ContrastiveHead, pooling: str, causal: bool = False
     ) -> None:
         super().__init__()
         self.text, self.image, self.head = text, image, head

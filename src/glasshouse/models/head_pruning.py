@@ -10,11 +10,6 @@ from glasshouse.parts.attention.base import Attention
 from glasshouse.specs.errors import SpecError
 
 
-def head_name(attention: str, head: int) -> str:
-    """The name of a head in `model.pruned_heads`; heads count from 1."""
-    return f"{attention}.{head}"
-
-
 def layer_number(attention: str) -> int:
     """The layer of an attention, counted from 1: "decoder.blocks.1.cross_attention.attention" -> 2."""
     return next((int(part) + 1 for part in attention.split(".") if part.isdigit()), 1)

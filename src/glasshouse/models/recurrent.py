@@ -74,14 +74,8 @@ class Recurrent(TextModel):
             Recurrence(cell(spec.width, state), None if causal else cell(spec.width, state)) for _ in range(spec.layers)
         ]
         head = factory.head(cls.default_head, vocabulary, predicts=("next", "own", "whole"))
-        return cls(
-            factory.embedding(vocabulary, cached=True),
-            layers,
-            factory.attention(),
-            head,
-            factory.position(at_embedding=True),
-            spec.dropout,
-        )
+        embedding, attention = factory.embedding(vocabulary, cached=True), factory.attention()
+        return cls(embedding, layers, attention, head, factory.position(at_embedding=True), spec.dropout)
 
     def features(
         self, tokens_BT: Tensor, positions: Tensor | None = None, cache: Cache | None = None, lengths: Tensor | None = None

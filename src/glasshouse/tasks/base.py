@@ -30,7 +30,7 @@ from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics
 from glasshouse.models.base import Model
 from glasshouse.models.heads.base import Head
 from glasshouse.specs.declared import NoSettings
-from glasshouse.specs.errors import SpecError
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tokenizers import Tokenizer
@@ -149,11 +149,9 @@ class Task(ABC):
 
     @classmethod
     @abstractmethod
-    def from_spec(cls, spec: Spec) -> "Task":
-        """The task of a spec."""
+    def from_spec(cls, spec: Spec) -> "Task": ...
 
     def accepts(self, model: Model) -> bool:
-        """Whether a model can do the task."""
         return model.reads == self.reads and isinstance(model.head, self.heads)
 
     def check_model(self, model: Model, kind: str) -> None:
@@ -171,6 +169,9 @@ class Task(ABC):
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         """The model spec with the fields that follow from the data. Refuses insufficient data."""
+        if not prepared.splits["train"].documents:
+            raise DataError(f"the training split has no {self.items}; use more rows, or hold out fewer")
+        self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
 
     def initialise(self, model: Model) -> None:
@@ -260,10 +261,9 @@ class Task(ABC):
     @property
     def output_names(self) -> tuple[str, ...]:
         """The names of the model's outputs, if they are not the tokens of the vocabulary."""
-        return ()
+        return self.labels
 
     def probabilities(self, logits: Tensor) -> Tensor:
-        """The probabilities of the outputs along the last axis."""
         return logits.softmax(-1)
 
     def item_count(self, shard: Shard) -> int:

@@ -17,7 +17,7 @@ from glasshouse.data.shards import Shard
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks.base import Scoring, Task
-from glasshouse.tasks.text_inputs import TextInputs
+from glasshouse.tasks.text_inputs import TextInputs, lengths_of
 from glasshouse.tokenizers import Tokenizer
 
 # Queries that are scored against all candidates of a split in one matrix product.
@@ -71,15 +71,18 @@ class PairTask(Task):
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (pairs := prepared.splits["train"].documents) < 2:
             raise DataError(f"the training split has {pairs} pairs, but a comparison needs two; use more rows")
-        self.set_vocabulary(prepared.tokenizer, prepared.labels)
-        return model
+        return super().complete_model(model, prepared)
+
+    def lengths(self, shard: Shard) -> np.ndarray:
+        """The lengths of the texts of every pair (1 or 2, N)."""
+        return np.array([lengths_of(side, np.arange(shard.documents)) for side in self.texts(shard)])
 
     def truncated(self, shard: Shard) -> int:
-        return self.inputs.truncated(shard)
+        return int((self.lengths(shard) > self.inputs.max_length).any(0).sum())
 
-    @abstractmethod
-    def ids(self, shard: Shard) -> tuple[Tensor, ...]:
-        """Integers of each pair, which are equal for equal members."""
+    def texts(self, shard: Shard) -> tuple[Shard, ...]:
+        """The members of the pairs that are texts."""
+        return (shard,)
 
     @abstractmethod
     def vectors(self, scoring: Scoring) -> tuple[Tensor, Tensor]:
@@ -90,7 +93,8 @@ class PairTask(Task):
         """The score of every pair of a first and a second vector, as in the training loss."""
 
     def score(self, scoring: Scoring) -> PairScores:
-        count, ids = scoring.shard.documents, self.ids(scoring.shard)
+        count, texts = scoring.shard.documents, self.texts(scoring.shard)
+        ids = tuple(text_ids(side.texts(np.arange(count))) for side in texts)
         first, second = self.vectors(scoring)
         losses = []
         for part in torch.arange(count).chunk(max(1, round(count / self.rows))):

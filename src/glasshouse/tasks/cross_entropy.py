@@ -70,10 +70,6 @@ class WithoutDerivative(torch.autograd.Function):
     def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
         return
 
-    @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> Any:
-        raise NotImplementedError("the cross-entropy of training has no second derivative")
-
 
 class _Gradient(WithoutDerivative):
     """The gradient of `_Sum` with respect to the logits; `gradient` is that of its value."""

@@ -65,16 +65,15 @@ class Embed(PairTask):
         settings = read_settings(Embed.Settings, spec.training.own)
         return cls(spec.data.context, spec.training.batch, settings.temperature, settings.group_by_length)
 
-    def truncated(self, shard: Shard) -> int:
-        """The number of pairs of which a text is truncated."""
-        return int((_lengths(shard) > self.inputs.max_length).any(0).sum())
+    def texts(self, shard: Shard) -> tuple[Shard, ...]:
+        return shard, shard.target
 
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
-        return _lengths(shard).clip(max=self.inputs.max_length).sum(0) if self.group_by_length else None
+        return self.lengths(shard).clip(max=self.inputs.max_length).sum(0) if self.group_by_length else None
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         batch: Batch = {}
-        for name, side in zip(SIDES, _sides(shard), strict=True):
+        for name, side in zip(SIDES, self.texts(shard), strict=True):
             batch |= {f"{name}_{key}": tensor for key, tensor in self.inputs.batch(side, examples).items()}
             batch[f"{name}_ids"] = contrastive.text_ids(side.texts(examples))
         return batch
@@ -96,15 +95,11 @@ class Embed(PairTask):
             for name, tensor in {**self.inputs.largest_batch(rows), "ids": torch.arange(rows)}.items()
         }
 
-    def ids(self, shard: Shard) -> tuple[Tensor, ...]:
-        examples = np.arange(shard.documents)
-        return tuple(contrastive.text_ids(side.texts(examples)) for side in _sides(shard))
-
     def similarities(self, model: object, first: Tensor, second: Tensor) -> Tensor:
         return first @ second.T / self.temperature
 
     def vectors(self, scoring: Scoring) -> tuple[Tensor, Tensor]:
-        sources, targets = (self._vectors(scoring, side, half) for half, side in enumerate(_sides(scoring.shard)))
+        sources, targets = (self._vectors(scoring, side, half) for half, side in enumerate(self.texts(scoring.shard)))
         return sources, targets
 
     def _vectors(self, scoring: Scoring, side: Shard, half: int) -> Tensor:
@@ -115,12 +110,3 @@ class Embed(PairTask):
             texts = scoring.on_device(self.inputs.batch(side, index))
             vectors.append(F.normalize(scoring.forward(texts["tokens"], lengths=texts["lengths"]).float(), dim=-1))
         return torch.cat(vectors)[torch.from_numpy(order.argsort()).to(vectors[0].device)]
-
-
-def _sides(shard: Shard) -> tuple[Shard, Shard]:
-    return shard, shard.target
-
-
-def _lengths(shard: Shard) -> np.ndarray:
-    """The lengths of both texts of every pair (2, N)."""
-    return np.array([lengths_of(side, np.arange(shard.documents)) for side in _sides(shard)])

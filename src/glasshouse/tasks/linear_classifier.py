@@ -180,21 +180,13 @@ def _regression(rows: LabelledRows, inverse_penalty: float, start: LinearModel |
         model = _unpacked(values, shape)
         loss, gradient_NC = rows.loss(model.logits(rows.features))
         gradient_KC = transposed @ gradient_NC + penalty * model.weights_KC
-        return (
-            loss + penalty / 2 * float((model.weights_KC**2).sum()),
-            np.concatenate([gradient_KC.ravel(), gradient_NC.sum(0)]),
-        )
+        penalised = loss + penalty / 2 * float((model.weights_KC**2).sum())
+        return penalised, np.concatenate([gradient_KC.ravel(), gradient_NC.sum(0)])
 
     first = np.concatenate([start.weights_KC.ravel(), start.biases_C])
     # A weight's gradient is small where few texts have its feature, so the loss decides when it is enough.
-    found = minimize(
-        objective,
-        first,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": ITERATIONS, "maxcor": HISTORY, "gtol": 0.0, "ftol": TOLERANCE},
-    )
-    return _unpacked(found.x, shape)
+    options = {"maxiter": ITERATIONS, "maxcor": HISTORY, "gtol": 0.0, "ftol": TOLERANCE}
+    return _unpacked(minimize(objective, first, jac=True, method="L-BFGS-B", options=options).x, shape)
 
 
 def _unpacked(values: np.ndarray, shape: tuple[int, int]) -> LinearModel:

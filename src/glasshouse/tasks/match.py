@@ -85,9 +85,6 @@ class Match(PairTask):
             "captions": torch.zeros(rows, dtype=torch.int64),
         }
 
-    def ids(self, shard: Shard) -> tuple[Tensor, ...]:
-        return (text_ids([shard.document(index).tolist() for index in range(shard.documents)]),)
-
     def similarities(self, model: object, first: Tensor, second: Tensor) -> Tensor:
         return cast(DualEncoder, model).head.scale.exp().float() * first @ second.T
 

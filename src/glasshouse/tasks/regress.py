@@ -1,7 +1,7 @@
 """Regression: predict a number from a text, or from a pair of texts."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from glasshouse.metrics.regression import MAE, R2, RMSE, SPEARMAN, PredictedNumb
 from glasshouse.models.heads.classifier import RegressorHead
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import HeadSpec, ModelSpec, Spec
+from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks.base import Batch, Forward, Scoring
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.whole_text_task import Prediction, WholeTextTask
@@ -54,7 +54,7 @@ class Regress(WholeTextTask):
         return cls(inputs, settings.mean, settings.deviation or 1.0)
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
-        return model if model.head.kind else replace(model, head=HeadSpec(self.head, own=model.head.own))
+        return model if model.head.kind else self.with_head(model)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         model = super().complete_model(model, prepared)
@@ -64,8 +64,7 @@ class Regress(WholeTextTask):
         self.deviation = math.sqrt(math.fsum((value - self.mean) ** 2 for value in values) / len(values))
         if not self.deviation:
             raise DataError(f"all training texts have the value {self.mean:g}; regression needs rows with different values")
-        scale = {"mean": self.mean, "deviation": self.deviation}
-        return replace(model, head=HeadSpec(self.head, own={**model.head.own, **scale}))
+        return self.with_head(model, mean=self.mean, deviation=self.deviation)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         values = torch.from_numpy(self._standardised(shard.values[examples])).float()

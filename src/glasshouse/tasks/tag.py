@@ -97,10 +97,6 @@ class Tag(LabelTask):
     Settings = GroupByLength
     columns = ("tags",)
 
-    def __init__(self, inputs: TextInputs, group_by_length: bool = False) -> None:
-        super().__init__(inputs, group_by_length)
-        self.entities = False
-
     @classmethod
     def check_spec(cls, spec: Spec) -> None:
         if spec.data.second:
@@ -112,8 +108,7 @@ class Tag(LabelTask):
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         super().set_vocabulary(tokenizer, labels)
-        self.entities = entities.mark_entities(labels)
-        if self.entities:
+        if entities.mark_entities(labels):
             self.criterion = "entity_f1"
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:

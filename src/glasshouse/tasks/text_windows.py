@@ -33,8 +33,7 @@ class WindowTask(Task):
         if (count := prepared.splits["train"].tokens_count) < self.context + self.extra:
             least = f"data.context={self.context}{' plus one' if self.extra else ''}"
             raise DataError(f"the training text has {count} tokens, fewer than {least}; use more text or a shorter context")
-        self.set_vocabulary(prepared.tokenizer, prepared.labels)
-        return model
+        return super().complete_model(model, prepared)
 
     def example_count(self, shard: Shard) -> int:
         return count(shard, self.context)

@@ -35,10 +35,6 @@ class WholeTextTask(Task):
         if inputs.paired:
             self.columns = (*self.columns, "second")
 
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        return self.labels
-
     @abstractmethod
     def answer(self, shard: Shard, example: int) -> float | tuple[str, ...]:
         """The true number of a text, or its true classes or tags."""
@@ -46,12 +42,6 @@ class WholeTextTask(Task):
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.labels = labels
         self.inputs.set_tokenizer(tokenizer)
-
-    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        self.set_vocabulary(prepared.tokenizer, prepared.labels)
-        if not prepared.splits["train"].documents:
-            raise DataError("the training split has no texts; use more rows, or hold out fewer")
-        return model
 
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
         return lengths_of(shard, np.arange(shard.documents)) if self.group_by_length else None
@@ -99,6 +89,10 @@ class WholeTextTask(Task):
         task.inputs.set_tokenizer(tokenizer)
         return task
 
+    def with_head(self, model: ModelSpec, **own: float) -> ModelSpec:
+        """The model with the head of the task, some of whose fields follow from the data."""
+        return replace(model, head=HeadSpec(self.head, own={**model.head.own, **own}))
+
     @abstractmethod
     def describe(self, output: Tensor) -> list[Prediction]:
         """The predictions of a batch, from the model's output."""
@@ -118,7 +112,7 @@ class LabelTask(WholeTextTask):
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         if model.head.kind not in ("", self.head):
             return model
-        return self._with_count(model, model.head.own.get(self.count_field, 0) or 2)
+        return self.with_head(model, **{self.count_field: model.head.own.get(self.count_field, 0) or 2})
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         name, found = self.count_field, len(prepared.labels)
@@ -127,7 +121,4 @@ class LabelTask(WholeTextTask):
             raise DataError(f"the data have {found} {name} ({listing}), fewer than two; {self.few_labels}")
         if (count := model.head.own.get(name, 0)) not in (0, found):
             raise SpecError(f"but the data have {found} {name} ({listing}); remove it", f"model.head.{name}", count)
-        return self._with_count(super().complete_model(model, prepared), found)
-
-    def _with_count(self, model: ModelSpec, count: int) -> ModelSpec:
-        return replace(model, head=HeadSpec(self.head, own={**model.head.own, self.count_field: count}))
+        return self.with_head(super().complete_model(model, prepared), **{name: found})

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from glasshouse.data.batches import Seed
-from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
 from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics, per_token
@@ -23,7 +22,7 @@ from glasshouse.metrics.translation import BLEU, CHRF, EXACT, TRANSLATED, Writte
 from glasshouse.models.base import Model
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import EvaluationSpec, ModelSpec
+from glasshouse.specs.spec import EvaluationSpec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks.base import (
     IGNORED,
@@ -92,12 +91,6 @@ class WrittenTextTask(Task):
         if tokenizer.end_of_text is None:
             raise DataError("this tokenizer has no <|endoftext|>, which ends a text; leave out data.tokenizer_file")
         self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
-
-    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        if not prepared.splits["train"].documents:
-            raise DataError(f"the training split has no {self.items}; use more rows, or hold out fewer")
-        self.set_vocabulary(prepared.tokenizer, prepared.labels)
-        return model
 
     @abstractmethod
     def example_lengths(self, shard: Shard) -> np.ndarray:
