@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from glasshouse.models.heads.base import Head
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
 POOLINGS = ("mean", "first", "last", "max")
@@ -28,6 +29,8 @@ def pool(features_BTD: Tensor, kind: str, lengths_B: Tensor | None = None) -> Te
     if kind == "max":
         largest = features_BTD.masked_fill(~real, float("-inf")).amax(1)
         return largest.masked_fill(lengths[:, None] == 0, 0.0)
+    if kind not in POOLINGS:
+        raise SpecError(f"is not one of: {', '.join(POOLINGS)}", "pooling", kind)
     index = torch.zeros_like(lengths) if kind == "first" else (lengths - 1).clamp(min=0)
     chosen = features_BTD[torch.arange(batch, device=features_BTD.device), index]
     return chosen * (lengths > 0)[:, None]
