@@ -83,7 +83,7 @@ def test_a_pair_classifier_reads_both_texts(tmp_path, monkeypatch):
     assert every["accuracy"] > every["majority"] == 0.75
     with refused(GlasshouseError, "one second text for each text"):
         run.predict(["owl 1"])
-    with refused(GlasshouseError, "2 texts and 1 second texts"):
+    with refused(GlasshouseError, "2 texts and 1 second ones"):
         run.predict(["owl 1", "fig 2"], second=["owl"])
 
 

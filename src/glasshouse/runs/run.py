@@ -26,7 +26,7 @@ from glasshouse.generation.text_stream import Completion, TextPiece
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.models.base import Model, TextModel
 from glasshouse.models.dual_encoder import DualEncoder
-from glasshouse.models.heads.pooling import POOLINGS, pool
+from glasshouse.models.heads.pooling import pool
 from glasshouse.records import checkpoint, metric_log, run_folder
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
@@ -379,8 +379,6 @@ class Run:
         alone, so its last token has seen the whole text, and its first token only itself. The vectors of a dual encoder are
         in the space that it shares with pictures; it ignores `pooling`.
         """
-        if pooling and pooling not in POOLINGS:
-            raise GlasshouseError(f"is not one of: {', '.join(POOLINGS)}", "pooling", pooling)
         if isinstance(texts, str):
             raise GlasshouseError("embed takes a list of texts, not one string; write [text]")
         inputs, vectors = TextInputs(self.spec.data.context), []
