@@ -45,8 +45,9 @@ def test_the_interval_is_what_neither_test_rejects(values, level):
 @given(values_of_units, st.floats(-12, 12), st.floats(0, 5))
 def test_p_values_are_monotone_and_change_places_if_the_values_are_negated(values, threshold, step):
     estimate, negated = from_units(values), from_units([-value for value in values])
-    assert estimate.p_above(threshold) <= estimate.p_above(threshold + step)
-    assert estimate.p_below(threshold) >= estimate.p_below(threshold + step)
+    # The last bits of a p-value depend on the processor.
+    assert estimate.p_above(threshold) <= estimate.p_above(threshold + step) + 1e-12
+    assert estimate.p_below(threshold) >= estimate.p_below(threshold + step) - 1e-12
     assert negated.p_above(-threshold) == pytest.approx(estimate.p_below(threshold), rel=1e-9)
 
 

@@ -59,10 +59,6 @@ def specs_of(parsed: Parsed) -> list[Spec]:
     match parsed.command:
         case ("compare",) | ("sweep",) if parameters["words"]:
             return [variant.spec for variant in arms.expand(arms.parse(parameters["words"]))]
-        case ("doctor",) if parameters["cluster"]:
-            # A prediction for a cluster reads no data.
-            overrides = ("data.source=state-of-the-union", *(parameters["overrides"] or ()))
-            return [glasshouse.runs.spec_of(parameters["recipe"], *overrides)]
         case ("scale", "plan") | ("train",) | ("doctor",) | ("sbatch",) if parameters["recipe"]:
             return [glasshouse.runs.spec_of(parameters["recipe"], *(parameters["overrides"] or ()))]
         case ("claim",):
