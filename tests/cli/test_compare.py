@@ -165,7 +165,12 @@ def test_until_decided(short_text: Path) -> None:
     assert len(seeds) in (3, 6, 7)
 
 
-@pytest.mark.parametrize("currency", ["tokens", "flops", "parameters", "time"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "currency", ["flops", *(pytest.param(each, marks=SLOW) for each in ("tokens", "parameters", "time"))]
+)
 def test_matched_in_each_currency(short_text: Path, currency: str) -> None:
     words = ("model.activation=gelu,swiglu", "training.batch=4", "model.position=none", "model.width=32")
     worked(compare(short_text, *words, "--seeds", "2", "--match", currency, "--name", "fair", "training.steps=12"))

@@ -121,7 +121,12 @@ def all_steps_are_taken(run: Path) -> bool:
 
 
 @pytest.mark.parametrize(
-    "moment", [folder_exists, a_checkpoint_is_being_written, pytest.param(all_steps_are_taken, marks=pytest.mark.slow)]
+    "moment",
+    [
+        pytest.param(folder_exists, marks=pytest.mark.slow),
+        a_checkpoint_is_being_written,
+        pytest.param(all_steps_are_taken, marks=pytest.mark.slow),
+    ],
 )
 def test_a_kill(runs: Path, started: subprocess.Popen[str], alone: Path, moment: object) -> None:
     run = runs / "tiny"

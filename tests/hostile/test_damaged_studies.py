@@ -23,6 +23,9 @@ from tests.refusals import refused
 from tests.scaling import small_studies
 from tests.studies.example_studies import make_design, write_study
 
+# A sweep of hostile input: what SECURITY.md promises is held in every run by test_containment.py and test_bounds.py.
+pytestmark = pytest.mark.slow
+
 TUNING = {
     "field": "training.learning_rate",
     "values": {"layer": ["1"], "rms": ["1"]},

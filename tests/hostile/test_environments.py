@@ -16,6 +16,9 @@ from tests import needs
 from tests.cli.program import SMALL, change_facts, checkpoints, losses, some_text, weights
 from tests.hostile.fork_server import ROOT, Ended, ForkServer
 
+# A sweep of hostile input: what SECURITY.md promises is held in every run by test_containment.py and test_bounds.py.
+pytestmark = pytest.mark.slow
+
 STEPS = ("training.steps=6", "training.checkpoint_every=2", "evaluation.every=3", "data.tokenizer=characters")
 ARMS = ("model.position=learned,none", "--seeds", "2", "--replicas", "off", "--device", "cpu")
 YEAR = 365 * 24 * 3600.0

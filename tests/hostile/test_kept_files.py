@@ -35,6 +35,9 @@ from tests.refusals import refused
 from tests.studies.example_studies import make_design, write_study
 from tests.training.small_runs import train_demo
 
+# A sweep of hostile input: what SECURITY.md promises is held in every run by test_containment.py and test_bounds.py.
+pytestmark = pytest.mark.slow
+
 LINE = "The state of our union is strong, and we will keep it so for all who come after us.\n"
 FEW, MANY = 20, 1500
 GRID = {"questions": ["q"], "seed": 0}

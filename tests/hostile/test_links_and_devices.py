@@ -22,6 +22,9 @@ from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from tests.refusals import refused
 from tests.training.small_runs import train_demo
 
+# A sweep of hostile input: what SECURITY.md promises is held in every run by test_containment.py and test_bounds.py.
+pytestmark = pytest.mark.slow
+
 LINE = "The state of our union is strong, and we will keep it so for all who come after us.\n"
 NOT_PLAIN = "pipe or a device|directory"
 STATE = "checkpoints/step-00000012/state.json"

@@ -27,6 +27,9 @@ from tests.interop.gguf_models import LLAMA, random_run
 from tests.interop.llama2c_files import write_small_model
 from tests.refusals import refused
 
+# A sweep of hostile input: what SECURITY.md promises is held in every run by test_containment.py and test_bounds.py.
+pytestmark = pytest.mark.slow
+
 TOKENIZER, CONFIG, WEIGHTS = "tokenizer.json", "config.json", "model.safetensors"
 INDEX = "model.safetensors.index.json"
 WILD: list[Any] = [

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.specs import catalogue, declared, recipes, spec_fields, spec_files
@@ -46,6 +46,8 @@ def specs(draw):
     return declared.completed(spec)
 
 
+# An example draws a value for every field of a spec, which takes a while.
+@settings(max_examples=30)
 @given(specs())
 def test_toml_is_read_back_as_the_same_spec(spec):
     tables = spec_files.tables_from_toml(spec_files.to_toml(spec), "a test")

@@ -1,6 +1,6 @@
 """A chart as plain data: two axes, and series of marks in their units. Knows no format.
 
-`svg_chart` draws one as SVG, and `image_files` with matplotlib. Sizes are in pixels.
+`svg_chart` draws one as SVG, and `figures` with matplotlib. Sizes are in pixels.
 """
 
 import math

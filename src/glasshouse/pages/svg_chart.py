@@ -93,7 +93,7 @@ def draw(chart: Chart, alone: bool = False) -> str:
         marks = "".join(_series(series, Plane(frame, chart.x, axis)) for series in chart.series)
         body += f'<g data-scale="{name}"{hidden}>{_y_axis(axis, frame, chart.grid)}{window}{marks}</svg></g>'
     body += _labels(chart, frame) + "".join(_text(text, frame) for text in chart.texts)
-    legend, rows = _legend(chart, frame) if alone else ("", 0)
+    legend, rows = _legend(chart) if alone else ("", 0)
     data = f' data-chart="{escape(_data(chart, frame))}"' if chart.readable else ""
     return _svg(chart, chart.height + LEGEND_ROW * rows, body + legend, alone, data)
 
@@ -222,7 +222,7 @@ def _dots(mark: Dots, places: list[str]) -> str:
     return f'<path {paint}{faint} d="{"".join(f"M{place}{outline}" for place in shown)}"/>'
 
 
-def _legend(chart: Chart, frame: Frame) -> tuple[str, int]:
+def _legend(chart: Chart) -> tuple[str, int]:
     """The named series below the chart, and the number of rows that they need."""
     named = [series for series in chart.series if series.name]
     columns = 1 if any(len(series.name) > LONGEST_IN_COLUMNS for series in named) else 2

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-UPHELD, REFUTED, TOO_SMALL, UNDECIDED, DEPENDS = VERDICTS = (
+UPHELD, REFUTED, TOO_SMALL, UNDECIDED, DEPENDS = (
     "upheld",
     "refuted",
     "too small to matter",
@@ -113,7 +113,7 @@ class PartResult:
     """A judged part. Numbers are quantity minus reference, in the stored unit; NaN if they could not be computed."""
 
     part: Part
-    outcome: str  # one of VERDICTS except DEPENDS
+    outcome: str  # one of these words except DEPENDS
     mean: float
     low: float
     high: float

@@ -33,7 +33,8 @@ ONE_RATE = "every size has the same learning rate: the study is biased towards t
 Flops = Annotated[float, Between(1, MOST_FLOPS)]
 Amount = Annotated[int, Between(1, 1e30)]
 Rate = Annotated[float, Between(0, 1e6)]
-EXACT, SIX_ND = FLOP_COUNTS = ("exact", "6ND")
+EXACT = "exact"
+FLOP_COUNTS = (EXACT, "6ND")
 
 
 @dataclass(frozen=True)

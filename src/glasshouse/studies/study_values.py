@@ -1,6 +1,6 @@
 """What the runs of a study measured: the metric that decides, its value in each run and on each item, verdicts on the arms.
 
-An item is a text, a pair or a window of text (`Task.item_values`). Every run of a study is scored on the same items.
+An item is a text, a pair or a window of text (`Run.item_values`). Every run of a study is scored on the same items.
 """
 
 import math

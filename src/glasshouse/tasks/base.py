@@ -47,11 +47,6 @@ def no_progress(share: float) -> None:
     return
 
 
-def progress_of_part(progress: Progress, part: int, parts: int) -> Progress:
-    """The progress of one of several equal parts of the work, counted from 0."""
-    return lambda share: progress((part + share) / parts)
-
-
 @dataclass(frozen=True)
 class QualityCurves:
     """The second chart of a report: its title, and a column of the metric log for each named curve.

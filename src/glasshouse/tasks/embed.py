@@ -16,11 +16,12 @@ from glasshouse.data.batches import Seed
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import EXAMPLES, MEAN_LOSS, Metric, Metrics, share
 from glasshouse.models.heads.pooling import PooledHead
+from glasshouse.records import progress_bar
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.spec import Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks import contrastive
-from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring, progress_of_part
+from glasshouse.tasks.base import Batch, Forward, QualityCurves, Scoring
 from glasshouse.tasks.contrastive import PairTask, hits
 from glasshouse.tasks.text_inputs import GroupByLength, lengths_of
 
@@ -106,7 +107,7 @@ class Embed(PairTask):
         """The vectors of one text of every pair. Texts of similar length are encoded together."""
         order = lengths_of(side, np.arange(side.documents)).argsort(kind="stable")
         vectors = []
-        for index in scoring.batches(order, progress_of_part(scoring.progress, half, 2)):
+        for index in scoring.batches(order, progress_bar.part(scoring.progress, half, 2)):
             texts = scoring.on_device(self.inputs.batch(side, index))
             vectors.append(F.normalize(scoring.forward(texts["tokens"], lengths=texts["lengths"]).float(), dim=-1))
         return torch.cat(vectors)[torch.from_numpy(order.argsort()).to(vectors[0].device)]

@@ -185,8 +185,14 @@ def _regression(rows: LabelledRows, inverse_penalty: float, start: LinearModel |
 
     first = np.concatenate([start.weights_KC.ravel(), start.biases_C])
     # A weight's gradient is small where few texts have its feature, so the loss decides when it is enough.
-    options = {"maxiter": ITERATIONS, "maxcor": HISTORY, "gtol": 0.0, "ftol": TOLERANCE}
-    return _unpacked(minimize(objective, first, jac=True, method="L-BFGS-B", options=options).x, shape)
+    best = minimize(
+        objective,
+        first,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": ITERATIONS, "maxcor": HISTORY, "gtol": 0.0, "ftol": TOLERANCE},
+    )
+    return _unpacked(best.x, shape)
 
 
 def _unpacked(values: np.ndarray, shape: tuple[int, int]) -> LinearModel:

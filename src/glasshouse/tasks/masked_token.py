@@ -18,10 +18,11 @@ from glasshouse.data.batches import Seed, hash64
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import ACCURACY, LOSS, PERPLEXITY, TOKENS, Metrics, per_token
 from glasshouse.models.heads.masked_token import MaskedTokenHead
+from glasshouse.records import progress_bar
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec, Spec
 from glasshouse.tasks import text_windows
-from glasshouse.tasks.base import IGNORED, Batch, Forward, Scoring, progress_of_part, shares_of_ratio
+from glasshouse.tasks.base import IGNORED, Batch, Forward, Scoring, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tasks.text_windows import WindowTask
 from glasshouse.tokenizers import Tokenizer
@@ -132,7 +133,7 @@ class MaskedToken(WindowTask):
         length, starts = min(self.context, shard.tokens_count), self._window_starts(shard, limit)
         sums = np.zeros((3, len(starts)))
         for draw in range(draws):
-            progress = progress_of_part(scoring.progress, draw, draws)
+            progress = progress_bar.part(scoring.progress, draw, draws)
             for windows in scoring.batches(np.arange(len(starts)), progress):
                 rows = starts[windows]
                 text = np.asarray(shard.tokens[rows[:, None] + np.arange(length)], np.int64)
