@@ -33,8 +33,7 @@ ONE_RATE = "every size has the same learning rate: the study is biased towards t
 Flops = Annotated[float, Between(1, MOST_FLOPS)]
 Amount = Annotated[int, Between(1, 1e30)]
 Rate = Annotated[float, Between(0, 1e6)]
-EXACT = "exact"
-FLOP_COUNTS = (EXACT, "6ND")
+EXACT, SIX_ND = FLOP_COUNTS = ("exact", "6ND")
 
 
 @dataclass(frozen=True)
