@@ -25,7 +25,6 @@ COMMANDS = {
     "prompt": ("none",),
     "recover": ("none", "--prompt", "a", "--top", "2"),
     "scale fit": ("none.csv",),
-    "scale predict": ("none.csv", "--budget", "1e15"),
     "scale transfer": ("none.csv", "none.csv"),
     "tokenizer train": ("none.txt",),
     "translate": ("none", "a"),

@@ -60,7 +60,7 @@ def test_laws_are_fitted_and_asked(tmp_path: Path) -> None:
     assert "IsoFLOP" in shown
     assert "0.45" in shown
     page = tmp_path / "page.html"
-    shown = worked(call("scale", "predict", str(table), *columns, "--budget", "1e18", "--output", str(page))).out
+    shown = worked(call("scale", "fit", str(table), *columns, "--budget", "1e18", "--output", str(page))).out
     assert "For 1e+18 FLOPs, 16 times the largest measured compute" in shown
     assert "<svg" in page.read_text()
     figures = tmp_path / "new" / "figures"
@@ -72,7 +72,7 @@ def test_laws_are_fitted_and_asked(tmp_path: Path) -> None:
     shown = worked(call("scale", "check", "--against", str(table), *columns, *sizes)).out
     assert "too large and was trained too briefly" in " ".join(shown.split())
     refused(call("scale", "check", "--against", str(table), *columns), GlasshouseError)
-    refused(call("scale", "predict", str(table), *columns, "--budget", "-1"), DataError)
+    refused(call("scale", "fit", str(table), *columns, "--budget", "-1"), DataError)
     refused(call("scale", "fit", str(table), *columns, "--budgets", "x"), DataError)
     refused(call("scale", "fit", str(table)), DataError)
     refused(call("scale", "fit", str(table), *columns, "--output", str(tmp_path / "page.txt")), GlasshouseError)

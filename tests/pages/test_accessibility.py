@@ -18,10 +18,12 @@ from glasshouse.pages import (
     report_page,
     retrieval_page,
     scaling_page,
+    scaling_report,
     study_page,
+    transfer_report,
 )
 from glasshouse.results.retrieval import RankedPrompt, Retrieval, Retrieved
-from glasshouse.scaling import recipe_transfer, scaling_fit, scaling_report, transfer_report
+from glasshouse.scaling import recipe_transfer, scaling_fit
 from glasshouse.scaling.scaling_fit import ScalingFit
 from tests import accessibility, needs
 from tests.scaling import known_law

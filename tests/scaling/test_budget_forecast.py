@@ -5,8 +5,9 @@ from dataclasses import asdict
 
 import numpy as np
 
+from glasshouse.pages import scaling_report
 from glasshouse.records import kept_json
-from glasshouse.scaling import budget_forecast, scaling_report
+from glasshouse.scaling import budget_forecast
 from glasshouse.scaling.budget_forecast import BudgetForecast, ForecastOutcome
 from glasshouse.scaling.regression import LawEstimate
 from glasshouse.scaling.scaling_fit import fit_laws

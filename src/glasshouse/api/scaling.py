@@ -9,9 +9,9 @@ from typing import Any
 
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
-from glasshouse.pages import scaling_page
+from glasshouse.pages import scaling_page, scaling_report, svg_chart, transfer_report
+from glasshouse.pages.scaling_page import ScalingContent
 from glasshouse.records import atomic_files, progress_bar
-from glasshouse.results.scaling import ScalingContent
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import run_of
 from glasshouse.scaling import (
@@ -22,8 +22,6 @@ from glasshouse.scaling import (
     scale_planning,
     scale_study,
     scale_training,
-    scaling_report,
-    transfer_report,
 )
 from glasshouse.scaling.compute_optimal import OptimumCheck
 from glasshouse.scaling.recipe_transfer import RecipeTransfer
@@ -165,7 +163,7 @@ def write_figures(content: ScalingContent, folder: str | PathLike[str], fit: Sca
     target = Path(folder)
     if target.is_file():
         raise GlasshouseError(f"{target} is a file; name a folder for the figures")
-    files = {f"{figure.name}.svg": scaling_page.draw(figure) for figure in content.figures}
+    files = {f"{figure.name}.svg": svg_chart.draw(figure.chart, alone=True) for figure in content.figures}
     if fit is not None:
         files["measurements.csv"] = measurements.to_csv(fit.measurements)
     target.mkdir(parents=True, exist_ok=True)

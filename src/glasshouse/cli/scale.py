@@ -13,13 +13,13 @@ from glasshouse.scaling.scaling_options import FitOptions, PlanOptions
 from glasshouse.specs.options import given
 
 if TYPE_CHECKING:
-    from glasshouse.results.scaling import ScalingContent
+    from glasshouse.pages.scaling_page import ScalingContent
 
 
 def scale() -> None:
     """Scaling laws: how large a model, for how long, for this budget?
 
-    `plan` and `run` measure, `fit` finds the laws, `predict` and `check` ask them. `transfer` compares two recipes.
+    `plan` and `run` measure, `fit` finds the laws and asks them, `check` judges a run. `transfer` compares two recipes.
 
     Examples:
         glasshouse scale plan demo-lm --budgets 1e11,4e11,1.6e12
@@ -28,10 +28,6 @@ def scale() -> None:
     """
 
 
-Source = Annotated[
-    Path, argument("A scaling study, or a CSV file: a row for each run, or for each point of a training curve.", "STUDY|CSV")
-]
-Figures = Annotated[Path | None, option("A folder for the figures as SVG and the measurements as CSV.", metavar="FOLDER")]
 Output = Annotated[Path | None, option("An HTML file for the page with all pictures.")]
 
 
@@ -112,35 +108,35 @@ def run(
 
 @writes_output
 @has_options(FitOptions)
-def fit(source: Source, options: FitOptions, output: Output = None, figures: Figures = None) -> None:
+def fit(
+    source: Annotated[
+        Path,
+        argument("A scaling study, or a CSV file: a row for each run, or for each point of a training curve.", "STUDY|CSV"),
+    ],
+    options: FitOptions,
+    budget: Annotated[
+        float | None, option("The compute that there is: say what to train for it.", high=10**40, metavar="FLOPS")
+    ] = None,
+    output: Output = None,
+    figures: Annotated[
+        Path | None, option("A folder for the figures as SVG and the measurements as CSV.", metavar="FOLDER")
+    ] = None,
+) -> None:
     """Fit scaling laws to measured losses: IsoFLOP curves, the parametric law, and the envelope of training curves.
 
-    Each comes with 95 % intervals, and with what the data are too thin for.
+    Each comes with 95 % intervals, and with what the data are too thin for. With --budget every law says what to train, and
+    how far that is beyond the measurements.
 
     Examples:
         glasshouse scale fit scaling-piglatin-decoder-only --output scaling.html
         glasshouse scale fit measurements.csv --parameters N --tokens D --loss L
+        glasshouse scale fit measurements.csv --parameters N --tokens D --loss L --budget 1e15 --data 2e9
         glasshouse scale fit curves.csv --parameters N --tokens 'millions*1e6' --loss val_loss --curve width
     """
-    _report_fit(source, options, output, figures)
+    from glasshouse.api import scaling
 
-
-@writes_output
-@has_options(FitOptions)
-def predict(
-    source: Source,
-    budget: Annotated[float, option("The compute that there is.", high=10**40, metavar="FLOPS")],
-    options: FitOptions,
-    output: Output = None,
-    figures: Figures = None,
-) -> None:
-    """Say what to train for a budget, by every law that the measurements allow, and how far that is beyond them.
-
-    Examples:
-        glasshouse scale predict measurements.csv --budget 1e15
-        glasshouse scale predict measurements.csv --parameters N --tokens D --loss L --budget 1e15 --data 2e9
-    """
-    _report_fit(source, options, output, figures, budget)
+    found = scaling.fit(source, **given(options))
+    _report(scaling.content(found, source.name, budget, options.data, source), output, figures, found)
 
 
 @has_options(FitOptions)
@@ -200,19 +196,6 @@ def transfer(
     _report(scaling.content(scaling.transfer(a, b, **given(options))), output, figures)
 
 
-def _report_fit(
-    source: Path,
-    options: FitOptions,
-    output: Path | None,
-    figures: Path | None,
-    budget: float | None = None,
-) -> None:
-    from glasshouse.api import scaling
-
-    found = scaling.fit(source, **given(options))
-    _report(scaling.content(found, source.name, budget, options.data, source), output, figures, found)
-
-
 def _report(content: "ScalingContent", output: Path | None, figures: Path | None, found: Any = None) -> None:
     from glasshouse.api import scaling
 
@@ -232,4 +215,4 @@ def _report(content: "ScalingContent", output: Path | None, figures: Path | None
         scaling.write_page(content, output)
 
 
-app = group(scale, plan, run, fit, predict, check, transfer)
+app = group(scale, plan, run, fit, check, transfer)

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from glasshouse.results.scaling import BandPlace, ScalingContent, ScalingCurve, ScalingFigure
+from glasshouse.pages.chart import MarkGroup
+from glasshouse.pages.scaling_page import BandPlace, ScalingContent, curve, figure
 from glasshouse.results.table import Table
-from glasshouse.scaling.loss_frontier import MethodFrontier
 from glasshouse.scaling.recipe_transfer import RecipeTransfer, ratio_interval
 from glasshouse.scaling.regression import estimate
 
@@ -32,8 +31,8 @@ def content(found: RecipeTransfer) -> ScalingContent:
     """Everything that the page shows."""
     subtitle = "How much compute is the second recipe worth, and does that grow with scale?"
     figures = [
-        ScalingFigure("losses", COMPUTE, "lowest loss", LOSS_CAPTION, _loss_curves(found)),
-        ScalingFigure("multiplier", COMPUTE, "compute multiplier k", MULTIPLIER_CAPTION, _multipliers(found)),
+        figure("losses", COMPUTE, "lowest loss", LOSS_CAPTION, _loss_curves(found)),
+        figure("multiplier", COMPUTE, "compute multiplier k", MULTIPLIER_CAPTION, _multipliers(found)),
     ]
     return ScalingContent(
         f"{found.a} and {found.b}", subtitle, found.verdicts, found.notes, figures, [multiplier_table(found)]
@@ -59,40 +58,34 @@ def multiplier_table(found: RecipeTransfer) -> Table:
     )
 
 
-def _loss_curves(found: RecipeTransfer) -> list[ScalingCurve]:
-    curves = [
-        _loss_curve(name, recipe, curve, index > 0)
-        for index, method in enumerate(found.methods)
-        for recipe, (name, curve) in enumerate(zip((found.a, found.b), method.curves, strict=True))
+def _loss_curves(found: RecipeTransfer) -> list[MarkGroup]:
+    """The curves over their measured compute. Those of a second method are dashed, without a band and points."""
+    fitted = [
+        (f"{name}, {method.method}", recipe, np.geomspace(each.lowest, each.highest, POINTS), each)
+        for method in found.methods
+        for recipe, (name, each) in enumerate(zip((found.a, found.b), method.curves, strict=True))
     ]
-    losses = [loss for curve in curves for _, loss in (*curve.line, *curve.points)]
-    return [replace(curve, band=_cut(curve.band, losses, MOST_LOSS)) for curve in curves]
+    losses = [each.frontier.losses(np.log(grid)) for *_, grid, each in fitted]
+    minima = [[(compute, estimate(rows, each.freedom)) for compute, rows in each.points] for *_, each in fitted[:2]]
+    shown = [loss for rows in losses for loss in rows[0]] + [loss.value for points in minima for _, loss in points]
+    curves = []
+    for (name, recipe, grid, each), rows, points in zip(fitted[:2], losses, minima, strict=False):
+        values = [estimate(column, each.freedom) for column in rows.T]
+        band = [(compute, value.low, value.high) for compute, value in zip(grid, values, strict=True)]
+        lowest = [(compute, loss.value) for compute, loss in points]
+        intervals = [(loss.low, loss.high) for _, loss in points]
+        line = list(zip(grid, rows[0], strict=True))
+        curves.append(curve(name, line, _cut(band, shown, MOST_LOSS), lowest, intervals, colour=recipe))
+    for (name, recipe, grid, _), rows in zip(fitted[2:], losses[2:], strict=True):
+        curves.append(curve(name, list(zip(grid, rows[0], strict=True)), dashed=True, colour=recipe))
+    return curves
 
 
-def _loss_curve(name: str, recipe: int, curve: MethodFrontier, further: bool) -> ScalingCurve:
-    """The curve over its measured compute. A second method is dashed and has no band."""
-    grid = np.geomspace(curve.lowest, curve.highest, POINTS)
-    losses = curve.frontier.losses(np.log(grid))
-    line = [(float(compute), float(loss)) for compute, loss in zip(grid, losses[0], strict=True)]
-    if further:
-        return ScalingCurve(f"{name}, {curve.method}", line, dashed=True, colour=recipe)
-    values = [estimate(column, curve.freedom) for column in losses.T]
-    points = [(compute, estimate(rows, curve.freedom)) for compute, rows in curve.points]
-    return ScalingCurve(
-        f"{name}, {curve.method}",
-        line,
-        [(float(compute), value.low, value.high) for compute, value in zip(grid, values, strict=True)],
-        [(compute, loss.value) for compute, loss in points],
-        [(loss.low, loss.high) for _, loss in points],
-        colour=recipe,
-    )
-
-
-def _multipliers(found: RecipeTransfer) -> list[ScalingCurve]:
+def _multipliers(found: RecipeTransfer) -> list[MarkGroup]:
     """A curve for each method, and the line at which both recipes need the same compute."""
     values = [place.ratio.value for method in found.methods for place in method.places]
     curves = [
-        ScalingCurve(
+        curve(
             method.method,
             [(place.flops, place.ratio.value) for place in method.places if 0 < place.ratio.value < math.inf],
             _cut([(place.flops, place.ratio.low, place.ratio.high) for place in method.places], values, MOST_MULTIPLIER),
@@ -102,7 +95,7 @@ def _multipliers(found: RecipeTransfer) -> list[ScalingCurve]:
         for index, method in enumerate(found.methods)
     ]
     flops = [place.flops for method in found.methods for place in method.places]
-    return [ScalingCurve("equal", [(min(flops), 1.0), (max(flops), 1.0)]), *curves]
+    return [curve("equal", [(min(flops), 1.0), (max(flops), 1.0)]), *curves]
 
 
 def _cut(band: Sequence[BandPlace], values: Sequence[float], most: float) -> list[BandPlace]:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.results.scaling import Place, ScalingContent, ScalingCurve, ScalingFigure
+from glasshouse.pages.chart import MarkGroup
+from glasshouse.pages.scaling_page import Place, ScalingContent, ScalingFigure, curve, figure
 from glasshouse.results.table import Table
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.isoflop_law import IsoFLOPFit
@@ -205,16 +206,16 @@ def content(
 def _figures(fit: ScalingFit, budget: float | None, forecast: ForecastOutcome | None) -> list[ScalingFigure]:
     figures = []
     if fit.isoflop is not None:
-        figures.append(ScalingFigure("isoflop", PARAMETERS, "loss", ISOFLOP_CAPTION, _isoflop_curves(fit.isoflop)))
+        figures.append(figure("isoflop", PARAMETERS, "loss", ISOFLOP_CAPTION, _isoflop_curves(fit.isoflop)))
     if frontiers := _frontiers(fit, budget):
-        figures.append(ScalingFigure("frontier", COMPUTE, "best number of parameters N", FRONTIER_CAPTION, frontiers))
+        figures.append(figure("frontier", COMPUTE, "best number of parameters N", FRONTIER_CAPTION, frontiers))
     if forecast is not None and forecast.rows:
-        figures.append(ScalingFigure("forecast", PARAMETERS, "loss", FORECAST_CAPTION, _forecast_curves(forecast)))
+        figures.append(figure("forecast", PARAMETERS, "loss", FORECAST_CAPTION, _forecast_curves(forecast)))
     if (preferred := fit.best_parametric) is not None:
         if contours := _contours(preferred.law, fit.compared):
-            figures.append(ScalingFigure("contours", PARAMETERS, "tokens D", CONTOUR_CAPTION, contours))
+            figures.append(figure("contours", PARAMETERS, "tokens D", CONTOUR_CAPTION, contours))
         fitted = _fitted(fit, preferred)
-        figures.append(ScalingFigure("fitted", "measured loss", "loss by the law", FITTED_CAPTION, fitted))
+        figures.append(figure("fitted", "measured loss", "loss by the law", FITTED_CAPTION, fitted))
     return figures
 
 
@@ -222,32 +223,32 @@ def _places(x: Array, y: Array) -> list[Place]:
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def _forecast_curves(outcome: ForecastOutcome) -> list[ScalingCurve]:
+def _forecast_curves(outcome: ForecastOutcome) -> list[MarkGroup]:
     """The losses of the largest budget over N, as predicted from the smaller ones and as measured."""
     sizes = outcome.forecast.sizes
     line = [(size.parameters, size.loss.value) for size in sizes]
     band = [(size.parameters, size.loss.low, size.loss.high) for size in sizes]
     measured = [(size.parameters, loss) for size in sizes for loss in outcome.losses.get(size.name, ())]
-    return [ScalingCurve("predicted", line, band, colour=0), ScalingCurve("measured afterwards", points=measured, colour=1)]
+    return [curve("predicted", line, band, colour=0), curve("measured afterwards", points=measured, colour=1)]
 
 
-def _isoflop_curves(isoflop: IsoFLOPFit) -> list[ScalingCurve]:
+def _isoflop_curves(isoflop: IsoFLOPFit) -> list[MarkGroup]:
     """A parabola for each budget, with its minimum if that is certain."""
     found = []
     for index, parabola in enumerate(isoflop.parabolas):
         x = np.linspace(parabola.log_parameters.min(), parabola.log_parameters.max(), POINTS)
         points, line = _places(np.exp(parabola.log_parameters), parabola.losses), _places(np.exp(x), parabola.loss(x))
         name, dashed = f"{parabola.budget:.3g} FLOPs", not parabola.usable
-        found.append(ScalingCurve(name, line, points=points, dashed=dashed, hollow=True, colour=index))
+        found.append(curve(name, line, points=points, dashed=dashed, hollow=True, colour=index))
         best = estimate(parabola.minima, isoflop.freedom)
         if parabola.usable and np.isfinite(best.value):
             minimum = float(np.exp(best.value)), float(parabola.loss(np.array(best.value)))
             interval = float(np.exp(best.low)), float(np.exp(best.high))
-            found.append(ScalingCurve("", points=[minimum], intervals=[interval], across=True, colour=index))
+            found.append(curve("", points=[minimum], intervals=[interval], across=True, colour=index))
     return found
 
 
-def _frontiers(fit: ScalingFit, budget: float | None) -> list[ScalingCurve]:
+def _frontiers(fit: ScalingFit, budget: float | None) -> list[MarkGroup]:
     """The laws of the size over compute, from the smallest measured budget to the asked one."""
     low = float((fit.compared.budgets if len(fit.compared.budgets) else fit.measurements.flops).min())
     grid = np.geomspace(low, max(fit.largest_budget, budget or 0.0), POINTS).tolist()
@@ -257,7 +258,7 @@ def _frontiers(fit: ScalingFit, budget: float | None) -> list[ScalingCurve]:
     best = [] if fit.isoflop is None else [estimate(each.minima, fit.isoflop.freedom) for each in usable]
     intervals = [(float(np.exp(each.low)), float(np.exp(each.high))) for each in best]
     return [
-        ScalingCurve(
+        curve(
             law,
             [(compute, by_law[law].value) for compute, by_law in zip(grid, sizes, strict=True)],
             [(compute, by_law[law].low, by_law[law].high) for compute, by_law in zip(grid, sizes, strict=True)],
@@ -269,10 +270,10 @@ def _frontiers(fit: ScalingFit, budget: float | None) -> list[ScalingCurve]:
     ]
 
 
-def _contours(law: ParametricLaw, compared: MeasuredLosses) -> list[ScalingCurve]:
+def _contours(law: ParametricLaw, compared: MeasuredLosses) -> list[MarkGroup]:
     """Lines of equal loss within the measured range of N and D, as if no token were repeated, and the measured runs."""
     parameters = np.exp(np.linspace(np.log(compared.parameters.min()), np.log(compared.parameters.max()), POINTS))
-    lines: list[ScalingCurve] = []
+    lines: list[MarkGroup] = []
     for level in np.quantile(compared.losses, np.linspace(0.1, 0.9, CONTOURS)):
         rest = level - law.floor - law.parameter_scale * parameters**-law.parameter_exponent
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -280,15 +281,15 @@ def _contours(law: ParametricLaw, compared: MeasuredLosses) -> list[ScalingCurve
         inside = (rest > 0) & (needed >= compared.tokens.min()) & (needed <= compared.tokens.max())
         if inside.sum() > 1:
             line = _places(parameters[inside], needed[inside])
-            lines.append(ScalingCurve(f"loss {level:.3g}", line, colour=len(lines)))
+            lines.append(curve(f"loss {level:.3g}", line, colour=len(lines)))
     measured = _places(compared.parameters, compared.tokens)[:MOST_MEASURED]
-    return [*lines, ScalingCurve("measured", points=measured, hollow=True)] if lines else []
+    return [*lines, curve("measured", points=measured, hollow=True)] if lines else []
 
 
-def _fitted(fit: ScalingFit, law: ParametricFit) -> list[ScalingCurve]:
+def _fitted(fit: ScalingFit, law: ParametricFit) -> list[MarkGroup]:
     """The loss by the law over the measured one, and the line on which they are equal."""
     measured = (fit.compared if fit.measurements.curves else fit.measurements).losses
     places = _places(measured, np.exp(np.log(measured) - law.residuals))[:MOST_MEASURED]
     values = [value for place in places for value in place]
     ends = [(min(values), min(values)), (max(values), max(values))]
-    return [ScalingCurve("equal", ends, dashed=True), ScalingCurve("runs", points=places, hollow=True, colour=0)]
+    return [curve("equal", ends, dashed=True), curve("runs", points=places, hollow=True, colour=0)]

@@ -6,22 +6,23 @@ import numpy as np
 import pytest
 
 import glasshouse
-from glasshouse.pages import scaling_page
-from glasshouse.scaling import recipe_transfer, scale_study, scaling_fit, transfer_report
+from glasshouse.pages import scaling_page, transfer_report
+from glasshouse.pages.chart import Dots
+from glasshouse.scaling import recipe_transfer, scale_study, scaling_fit
 from glasshouse.specs.errors import DataError
 from tests.refusals import refused
-
-from .known_law import better_law, draw
-from .small_studies import write_study
+from tests.scaling.known_law import better_law, draw
+from tests.scaling.small_studies import write_study
 
 
 def test_the_page_answers_and_shows_both_pictures():
     old, new = (scaling_fit.fit_laws(draw(seed, law=better_law(1.0 + seed)), resamples=40, seed=seed) for seed in (0, 1))
     content = transfer_report.content(recipe_transfer.compare(old, new, "old", "a <new> one"))
     assert len(content.answers) == 2
-    losses = content.figures[0].curves
-    assert [curve.colour for curve in losses] == [0, 1, 0, 1]
-    assert [len(curve.points) for curve in losses] == [6, 6, 0, 0]
+    losses = content.figures[0].chart.series
+    assert len({curve.tone for curve in losses}) == 2
+    assert [curve.tone for curve in losses[:2]] == [curve.tone for curve in losses[2:]]
+    assert [sum(len(mark.x) for mark in curve.marks if isinstance(mark, Dots)) for curve in losses] == [6, 6, 0, 0]
     assert content.tables[0].columns == ("", "IsoFLOP", "parametric")
     page = scaling_page.render(content)
     assert page.count('<svg class="chart"') == 2

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glasshouse.pages import scaling_page
-from glasshouse.scaling import scaling_fit, scaling_report
+from glasshouse.pages import scaling_page, scaling_report
+from glasshouse.scaling import scaling_fit
 from glasshouse.scaling.regression import LawEstimate
-
-from .known_law import LAW, draw, uneven
+from tests.scaling.known_law import LAW, draw, uneven
 
 
 def test_numbers_have_the_digits_of_their_intervals():
@@ -22,8 +21,8 @@ def test_the_page_answers_and_shows_all_pictures():
     content = scaling_report.content(found, "a <study>", 1e18)
     assert "31 times the largest measured compute" in content.answers[0]
     assert [figure.name for figure in content.figures] == ["isoflop", "frontier", "contours", "fitted"]
-    assert sum(bool(curve.name) for curve in content.figures[0].curves) == 6
-    assert not any(curve.dashed for curve in content.figures[0].curves)
+    assert sum(bool(curve.name) for curve in content.figures[0].chart.series) == 6
+    assert not any(curve.dash for curve in content.figures[0].chart.series)
     page = scaling_page.render(content)
     assert page.count('<svg class="chart"') == 4
     assert "a &lt;study&gt;" in page
