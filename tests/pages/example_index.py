@@ -1,5 +1,7 @@
 """A realistic example of an index: seventy runs, one of a study, and one with hostile names."""
 
+from pathlib import Path
+
 from glasshouse.results.index import IndexContent, PageLink, RunRow, StudyRow
 
 from .example_report import HOSTILE
@@ -9,7 +11,8 @@ def run(number: int, **changes: object) -> RunRow:
     steps, losses = [10.0, 20.0, 30.0], [5.0 - number / 100, 4.0, 3.0 + number / 100]
     values = {
         "key": f"runs/run-{number}",
-        "name": f"run-{number}",
+        "path": Path(f"runs/run-{number}"),
+        "title": f"run-{number}",
         "status": "training" if number % 3 == 0 else "done",
         "task": "next-token",
         "recipe": "demo-lm" if number % 2 else "shakespeare-small",
@@ -33,11 +36,24 @@ def content(runs: int = 70) -> IndexContent:
         run(number, **({"figure": ("accuracy", f"{number}.00%")} if number % 10 == 0 else {}))
         for number in range(1, runs + 1)
     ]
-    rows.append(run(200, name="learned, seed-0", key="studies/s/learned/seed-0", study="s"))
-    rows.append(run(201, name=HOSTILE, key="runs/hostile", error=HOSTILE, curves={}, has_curves=False))
+    rows.append(run(200, title="learned, seed-0", key="studies/s/learned/seed-0", study="s"))
+    rows.append(run(201, title=HOSTILE, key="runs/hostile", error=HOSTILE, curves={}, has_curves=False))
     study = StudyRow(
-        "studies/s", "s", "done", "compare", "demo-lm", ("learned", "rotary"), 4, 4, ("better",), "rotary is better", 1.7e9,
-        "", PageLink("s", "../studies/s/report.html"), "", (PageLink("learned, seed-0", "x.html"),), "alibi-speed",
-        PageLink("claim", "claims.html#alibi-speed"),
-    )  # fmt: skip
+        path=Path("studies/s"),
+        status="done",
+        kind="compare",
+        recipe="demo-lm",
+        arms=("learned", "rotary"),
+        planned=4,
+        verdict="rotary is better",
+        words=("better",),
+        claim="alibi-speed",
+        changed=1.7e9,
+        runs=tuple(run(number, status="done") for number in range(4)),
+        key="studies/s",
+        page=PageLink("s", "../studies/s/report.html"),
+        command="",
+        run_pages=(PageLink("learned, seed-0", "x.html"),),
+        claim_page=PageLink("claim", "claims.html#alibi-speed"),
+    )
     return IndexContent("runs and studies", tuple(rows), (study,), 1.7e9)

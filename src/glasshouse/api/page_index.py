@@ -5,22 +5,19 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 from urllib.parse import quote
 
 from glasshouse.pages import index_page, page_links
 from glasshouse.records import atomic_files, containment, plain_files, progress_bar, run_entries, run_folder
-from glasshouse.records.run_entries import RunEntry, RunEntryReader
+from glasshouse.records.run_entries import Points, RunEntry, RunEntryReader
 from glasshouse.records.user_paths import StrPath
-from glasshouse.results.index import IndexContent, PageLink, Points, RunRow, StudyRow
+from glasshouse.results.index import IndexContent, PageLink, RunRow, StudyEntry, StudyRow
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_entries, study_folder
-from glasshouse.studies.study_entries import StudyEntry
 
 INDEX, REPORT, CLAIMS_PAGE = "index.html", "report.html", "claims.html"
-Row = TypeVar("Row", RunRow, StudyRow)
 # The address of a page, from its path.
 Address = Callable[[Path], str]
 
@@ -109,11 +106,10 @@ def content(
         return report(run.path, run.has_report or run_address is not None, title)
 
     def run_row(run: RunEntry, study: StudyEntry | None = None) -> RunRow:
-        return _row(
-            RunRow,
-            run,
+        return RunRow(
+            **vars(run),
             key=folders.key(run.path),
-            name=f"{run.path.parent.name}, {run.name}" if study else run.name,
+            title=f"{run.path.parent.name}, {run.name}" if study else run.name,
             page=run_page(run, run.name),
             command="" if run.has_report else f"glasshouse report {_argument(run.path)}",
             study=study.name if study else "",
@@ -126,13 +122,12 @@ def content(
     def study_row(study: StudyEntry) -> StudyRow:
         links = [run_page(run, f"{run.path.parent.name}, {run.name}") for run in study.runs]
         claim_page = PageLink("claim", f"{folders.key(claims_page)}#{study.claim}") if claims_page and study.claim else None
-        return _row(
-            StudyRow,
-            study,
+        return StudyRow(
+            **vars(study),
             key=folders.key(study.path),
             page=report(study.path, study.has_report, study.name),
             command="" if study.has_report else f"glasshouse report {_argument(study.path)}",
-            runs=tuple(link for link in links if link),
+            run_pages=tuple(link for link in links if link),
             claim_page=None if run_address else claim_page,
         )
 
@@ -141,12 +136,6 @@ def content(
     newest_first = sorted(rows, key=lambda row: (-row.changed, row.key))
     studies = sorted(map(study_row, entries.studies), key=lambda row: (-row.changed, row.key))
     return IndexContent(folders.where, tuple(newest_first), tuple(studies), time.time())
-
-
-def _row(kind: type[Row], entry: RunEntry | StudyEntry, **own: Any) -> Row:
-    """A row of the index: what the page needs of its own, and the fields of an entry that have the same names."""
-    shared = {each.name: getattr(entry, each.name) for each in fields(kind) if hasattr(entry, each.name)}
-    return kind(**{**shared, **own})
 
 
 def write(folders: PageFolders) -> Path:

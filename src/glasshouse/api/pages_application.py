@@ -18,12 +18,11 @@ from glasshouse.api.page_index import REPORT, Entries, PageFolders
 from glasshouse.pages import index_page, live_page, page_links
 from glasshouse.records import plain_files
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
-from glasshouse.results.index import LiveRun, PageLink
+from glasshouse.results.index import LiveRun, PageLink, StudyEntry
 from glasshouse.serving import live_run, run_commands
 from glasshouse.serving.guards import PageGuard
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import study_folder
-from glasshouse.studies.study_entries import StudyEntry
 from glasshouse.version import __version__
 
 

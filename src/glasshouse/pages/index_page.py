@@ -11,8 +11,9 @@ from glasshouse.metrics.metric import BITS_PER_BYTE, LOSS, PERPLEXITY, WORD_PERP
 from glasshouse.metrics.regression import MAE, RMSE
 from glasshouse.pages import svg_chart, template
 from glasshouse.pages.page_links import GENERATOR
+from glasshouse.records.run_entries import Points, RunEntry
 from glasshouse.results import study_text
-from glasshouse.results.index import IndexContent, Points, RunRow
+from glasshouse.results.index import IndexContent
 from glasshouse.results.study_text import SYMBOLS
 
 STYLES = ("page.css", "study.css", "index.css")
@@ -102,7 +103,7 @@ def verdict_counts(words: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(word, f"{counts[word]} {word}") for word in SYMBOLS if counts[word]]
 
 
-def steps_text(run: RunRow) -> str:
+def steps_text(run: RunEntry) -> str:
     return f"{run.steps:,}" + (f" of {run.total_steps:,}" if run.total_steps > run.steps else "")
 
 

@@ -1,10 +1,13 @@
 """The index of runs and studies, and the live view of one run, as plain data. Knows nothing of folders or of HTML."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from glasshouse.records.run_entries import Points, RunEntry
+from glasshouse.records.status import Status
 from glasshouse.results.report import Curve
 
-Points = tuple[list[float], list[float]]
+_ENDED = (Status.DONE, Status.FAILED)
 
 
 @dataclass(frozen=True)
@@ -16,49 +19,56 @@ class PageLink:
 
 
 @dataclass(frozen=True)
-class RunRow:
+class StudyEntry:
+    """What the index page shows of a study. `verdict` is its first sentence; `claim` the claim that it is a trial of.
+
+    `words` are the words of its verdicts, such as "better"; `cautions` say why they are weak.
+    """
+
+    path: Path
+    status: str
+    kind: str = ""
+    recipe: str = ""
+    arms: tuple[str, ...] = ()
+    planned: int = 0
+    verdict: str = ""
+    words: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    claim: str = ""
+    changed: float = 0.0
+    has_report: bool = False
+    error: str = ""
+    runs: tuple[RunEntry, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def done(self) -> int:
+        return sum(run.status in _ENDED for run in self.runs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow(RunEntry):
     """A run in the table of runs. `key` names it among all rows: its path."""
 
     key: str
-    name: str
-    status: str
-    task: str
-    recipe: str
-    data: str
-    figure: tuple[str, str]
-    steps: int
-    total_steps: int
-    seconds: float
-    changed: float
-    error: str
+    title: str
     page: PageLink | None  # the report, or the live view
     command: str  # that makes the report, where there is none
     study: str = ""  # the name of the study that it belongs to
     study_page: PageLink | None = None
-    has_curves: bool = False
     curves: dict[str, Points] = field(default_factory=dict)  # empty where a server sends them on demand
 
 
-@dataclass(frozen=True)
-class StudyRow:
+@dataclass(frozen=True, kw_only=True)
+class StudyRow(StudyEntry):
     key: str
-    name: str
-    status: str
-    kind: str
-    recipe: str
-    arms: tuple[str, ...]
-    done: int
-    planned: int
-    words: tuple[str, ...]  # of its verdicts: "better"
-    verdict: str  # the first of them
-    changed: float
-    error: str
     page: PageLink | None
     command: str
-    runs: tuple[PageLink, ...] = ()  # the pages of its runs, where they exist
-    claim: str = ""
+    run_pages: tuple[PageLink, ...] = ()  # of its runs, where they exist
     claim_page: PageLink | None = None
-    cautions: tuple[str, ...] = ()  # why the verdicts are weak
 
 
 @dataclass(frozen=True)

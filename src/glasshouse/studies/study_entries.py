@@ -1,20 +1,17 @@
 """A study as an entry of the index page: read from its JSON files, without specs. A damaged one gives what can be read."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.records import containment, kept_json, kept_schema, lock
 from glasshouse.records.kept_schema import Seed, Size, Text
-from glasshouse.records.run_entries import DAMAGED, RunEntry, RunEntryReader, is_run
+from glasshouse.records.run_entries import DAMAGED, RunEntryReader, is_run
 from glasshouse.records.status import Status
+from glasshouse.results.index import StudyEntry
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_folder
 from glasshouse.studies.study_folder import CLAIMS, FILE, MOST_ARMS, MOST_SEEDS
 from glasshouse.verdicts.verdict import WORDS
-
-_ENDED = (Status.DONE, Status.FAILED)
-
 
 # What an entry needs of `study.json` and `comparison.json`. No spec is parsed: a study that cannot be opened may have one.
 
@@ -51,37 +48,6 @@ class JudgedArm(TypedDict):
 class VerdictTable(TypedDict):
     arms: list[JudgedArm]
     edges: NotRequired[list[str]]
-
-
-@dataclass(frozen=True)
-class StudyEntry:
-    """What the index page shows of a study. `verdict` is its first sentence; `claim` the claim that it is a trial of.
-
-    `words` are the words of its verdicts, such as "better"; `cautions` say why they are weak.
-    """
-
-    path: Path
-    status: str
-    kind: str = ""
-    recipe: str = ""
-    arms: tuple[str, ...] = ()
-    planned: int = 0
-    verdict: str = ""
-    words: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
-    claim: str = ""
-    changed: float = 0.0
-    has_report: bool = False
-    error: str = ""
-    runs: tuple[RunEntry, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    @property
-    def done(self) -> int:
-        return sum(run.status in _ENDED for run in self.runs)
 
 
 def folders_in(folder: Path) -> list[Path]:
