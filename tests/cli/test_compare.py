@@ -228,7 +228,7 @@ def test_sets_of_replicas_stay_the_same_when_it_goes_on(short_text: Path, monkey
     monkeypatch.setattr(run_queue, "_delete_old_checkpoints", lambda queued: None)
     spec = resolve_spec.spec_of("demo-lm")
     wanted = [run_queue.QueuedRun(RunFolder(Path(str(seed))), "", spec, "", {}, 2, "an arm") for seed in range(4)]
-    run_queue.run_all(wanted, run_queue.Local("cpu"), Path.cwd(), "a test")
+    run_queue.run_all(wanted, run_queue.Place("cpu"), Path.cwd(), "a test")
     assert sets == [["1"], ["2", "3"]]
 
 

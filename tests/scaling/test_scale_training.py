@@ -50,7 +50,7 @@ def test_a_branch_equals_a_run_from_the_start(words, seeds):
         for queued in branched
         if queued.branch_of is not None
     ]
-    run_queue.run_all(whole, run_queue.Local("cpu"), study.path, "alone")
+    run_queue.run_all(whole, run_queue.Place("cpu"), study.path, "alone")
     for branch, alone in zip(branched, whole, strict=True):
         expected = final_weights(alone.run)
         for name, tensor in final_weights(branch.run).items():

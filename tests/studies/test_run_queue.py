@@ -55,7 +55,7 @@ def test_a_run_that_branches_is_in_the_task_of_its_source() -> None:
 def test_runs_may_be_trained_elsewhere(tmp_path: Path) -> None:
     submitted = Submission()
 
-    class Handing(run_queue.Local):
+    class Handing(run_queue.Place):
         tasks: ClassVar[list[run_queue.RunTask]] = []
 
         def train(self, folder: Path, tasks: Sequence[run_queue.RunTask]) -> Submission:
@@ -79,5 +79,5 @@ def test_what_a_kill_left_of_a_checkpoint_of_an_ended_run_is_deleted(tmp_path: P
     left = queued.run.checkpoints / ".step-00000004.host.99999999.tmp"
     left.mkdir(parents=True)
     (left / "model.safetensors").write_bytes(b"half")
-    run_queue.run_all([queued], run_queue.Local("cpu"), tmp_path, "a study")
+    run_queue.run_all([queued], run_queue.Place("cpu"), tmp_path, "a study")
     assert not left.exists()

@@ -10,7 +10,7 @@ from glasshouse.api.studies import Study
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_runner
-from glasshouse.studies.run_queue import Local
+from glasshouse.studies.run_queue import Place
 from glasshouse.studies.study_folder import StudyFolder
 from glasshouse.studies.study_options import StudyOptions
 from glasshouse.training import cost_plan
@@ -45,7 +45,7 @@ def run_study(
         *words,
     )
     asked = StudyOptions(metric="test.accuracy", seeds=seeds, name="study", replicas=replicas, **options)
-    study = study_runner.run_study("compare", words, asked, Local("cpu"), reports.write_study, folder)
+    study = study_runner.run_study("compare", words, asked, Place("cpu"), reports.write_study, folder)
     assert isinstance(study, StudyFolder)
     return study
 

@@ -19,7 +19,7 @@ from glasshouse.results.study import StudyResults
 from glasshouse.specs.options import takes
 from glasshouse.specs.options import words as words_of
 from glasshouse.studies import arms, places, study_folder, study_request, study_results, study_runner, study_values
-from glasshouse.studies.run_queue import Local
+from glasshouse.studies.run_queue import Place
 from glasshouse.studies.study_folder import Design, StudyFolder
 from glasshouse.studies.study_options import NOT_OF_SWEEPS, StudyOptions
 from glasshouse.verdicts.verdict import Difference
@@ -75,7 +75,7 @@ class Study:
     def extend(self, seeds: str | int | Sequence[int], device: str = "auto") -> "Study":
         """Train more seeds, say `study.extend(16)` to have 16, and judge again. Returns the study."""
         study_request.add_seeds(self.folder, arms.parse_seeds(seeds))
-        study_runner.continue_study(self.folder, Local(device), reports.write_study)
+        study_runner.continue_study(self.folder, Place(device), reports.write_study)
         return self
 
     def replicate(
@@ -83,7 +83,7 @@ class Study:
     ) -> "Study":
         """Ask the question of the study again, with seeds that it has not used. Returns the replication."""
         options = StudyOptions(replicate=str(self.folder.path), seeds=seeds, name=name)
-        replication = study_runner.run_study(self.design.question.kind, (), options, Local(device), reports.write_study)
+        replication = study_runner.run_study(self.design.question.kind, (), options, Place(device), reports.write_study)
         assert isinstance(replication, StudyFolder)
         return Study(replication)
 

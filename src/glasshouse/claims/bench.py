@@ -21,7 +21,7 @@ from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_results, study_runner, study_values
-from glasshouse.studies.run_queue import Local, Place
+from glasshouse.studies.run_queue import Place
 from glasshouse.studies.study_folder import StudyFolder
 from glasshouse.studies.study_options import StudyOptions
 from glasshouse.studies.study_runner import Report
@@ -85,7 +85,7 @@ class Bench:
             name=name,
         )
         words = self.words(name, **filled)
-        place = self.place or Local(self.device)
+        place = self.place or Place(self.device)
         study = study_runner.run_study("compare", words, options, place, self.report, self.folder, self.quick)
         if isinstance(study, Submission):
             raise Submitted(study)

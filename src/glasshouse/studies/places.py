@@ -12,14 +12,14 @@ from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
 from glasshouse.records import progress_bar
 from glasshouse.studies import run_queue
-from glasshouse.studies.run_queue import Local, Place, RunTask
+from glasshouse.studies.run_queue import Place, RunTask
 from glasshouse.training import devices
 
 # Slurm's default MaxArraySize is 1001.
 MOST_TASKS = 1000
 
 
-class SlurmJobs:
+class SlurmJobs(Place):
     """Gives the runs of studies to an array of jobs, and has a last job repeat the command when they have ended.
 
     `command` are the words after `glasshouse`. The last job finishes the study, or submits the next runs if those depend on
@@ -29,7 +29,8 @@ class SlurmJobs:
     def __init__(self, slurm_options: Slurm, command: Sequence[str], device: str = "auto") -> None:
         self.settings, self.dry_run = slurm_options.settings().for_single_process(), slurm_options.dry_run
         submission.check(self.settings, self.dry_run)
-        self.device, self._where = device, [] if device == "auto" else ["--device", device]
+        super().__init__(device)
+        self._where = [] if device == "auto" else ["--device", device]
         self.command = [*command, *self._where, *slurm_options.words()]
         self.submitted = Submission()
         self.name = ""  # of the jobs; by default that of their study
@@ -72,4 +73,4 @@ def _divided(tasks: Sequence[RunTask], jobs: int) -> list[RunTask]:
 
 def place_of(on: Slurm | None, command: Sequence[str], device: str) -> Place:
     """Where a command's runs are trained: here, or by the jobs of a cluster, which repeat the command."""
-    return Local(device) if on is None else SlurmJobs(on, command, device)
+    return Place(device) if on is None else SlurmJobs(on, command, device)

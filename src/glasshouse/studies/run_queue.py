@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from glasshouse.launching.submission import Submission
 from glasshouse.records import checkpoint, lock, metric_log, progress_bar, run_folder
@@ -51,6 +51,22 @@ class QueuedRun:
 RunTask = Sequence[Sequence[QueuedRun]]
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where runs are trained: by this process. A method of another place returns what it submitted instead."""
+
+    device: str = "auto"
+
+    def plan(self, study: str) -> Submission | None:
+        """Called before a study of this name is planned, which times steps on the device."""
+
+    def measure(self, name: str) -> Submission | None:
+        """Called before work of this name, of which studies are only a part."""
+
+    def train(self, folder: Path, tasks: Sequence[RunTask]) -> Submission | None:
+        """Called before the runs of the study in this folder train. The tasks may be done at the same time."""
+
+
 def status(run: RunFolder) -> str:
     """The recorded status of a run; "absent" if its folder does not exist yet."""
     return str(run.facts().get("status")) if run.path.is_dir() else "absent"
@@ -58,7 +74,7 @@ def status(run: RunFolder) -> str:
 
 def run_all(
     queue: Sequence[QueuedRun],
-    place: "Place",
+    place: Place,
     folder: Path,
     title: str,
     describe: Callable[[QueuedRun], str] = lambda run: "",
@@ -102,38 +118,6 @@ def train_task(task: Sequence[Sequence[Mapping[str, Any]]], device: str, title: 
     groups = [[_read_queued_run(table) for table in group] for group in task]
     groups.sort(key=lambda group: any(lock.is_held(queued.run.path) for queued in group))
     _run_groups(groups, device, title, lambda queued: status(queued.run))
-
-
-class Place(Protocol):
-    """Where runs are trained. A method returns what was submitted, or None if the work is to be done here."""
-
-    @property
-    def device(self) -> str: ...
-
-    def plan(self, study: str) -> Submission | None:
-        """Called before a study of this name is planned, which times steps on the device."""
-
-    def measure(self, name: str) -> Submission | None:
-        """Called before work of this name, of which studies are only a part."""
-
-    def train(self, folder: Path, tasks: Sequence[RunTask]) -> Submission | None:
-        """Called before the runs of the study in this folder train. The tasks may be done at the same time."""
-
-
-@dataclass(frozen=True)
-class Local:
-    """This process trains all runs."""
-
-    device: str = "auto"
-
-    def plan(self, study: str) -> Submission | None:
-        return None
-
-    def measure(self, name: str) -> Submission | None:
-        return None
-
-    def train(self, folder: Path, tasks: Sequence[RunTask]) -> Submission | None:
-        return None
 
 
 def _tasks(groups: Sequence[list[QueuedRun]]) -> list[RunTask]:
