@@ -75,10 +75,9 @@ class ClusterSettings:
             if re.search(forbidden, text):
                 raise LaunchError("is not one word; write it without spaces and line breaks", name, text)
         if self.time and seconds_of(self.time) <= self.save_seconds + SIGNAL_SECONDS:
+            earlier = self.save_seconds + SIGNAL_SECONDS
             raise LaunchError(
-                f"a time limit of {self.time} leaves no time to train, because a run is told to save {self.save_seconds} to "
-                f"{self.save_seconds + SIGNAL_SECONDS} seconds before; choose a longer --time, or a smaller save_seconds in "
-                "the cluster file"
+                f"must be above {earlier} s: save_seconds is {self.save_seconds}; choose more", "time", self.time
             )
 
 
@@ -116,9 +115,7 @@ class Slurm:
 def seconds_of(time: str) -> int:
     """The seconds of a time limit as Slurm writes it: 90, 90:00, 1:30:00, 2-0, 2-12:30."""
     if not (parts := _TIME.fullmatch(time.strip())):
-        raise LaunchError(
-            f"{time!r} is not a time limit; write minutes, hours:minutes:seconds or days-hours, such as 90, 1:30:00 or 2-12"
-        )
+        raise LaunchError(f"{time!r} is not a time limit; write minutes, h:m:s or days-hours, such as 90, 1:30:00 or 2-12")
     days, *numbers = (int(part) for part in parts.groups(default="0"))
     if parts["days"] is None and parts["third"] is None:  # without days, one or two numbers begin with the minutes
         numbers = [0, *numbers[:2]]
@@ -130,9 +127,7 @@ def find_file() -> Path | None:
     """The cluster file: that of GLASSHOUSE_CLUSTER, of the current folder, or of the user; None if there is none."""
     if named := os.environ.get("GLASSHOUSE_CLUSTER"):
         if not Path(named).is_file():
-            raise LaunchError(
-                f"GLASSHOUSE_CLUSTER={named} is not a file; write one with: glasshouse sbatch --example > {named}"
-            )
+            raise LaunchError(f"GLASSHOUSE_CLUSTER={named} is no file; write one: glasshouse sbatch --example > {named}")
         return Path(named)
     configuration, home = os.environ.get("XDG_CONFIG_HOME"), user_paths.home()
     folder = Path(configuration) if configuration else home and home / ".config"
@@ -155,10 +150,8 @@ def read(path: Path) -> ClusterSettings:
     settings = asdict(ClusterSettings())
     for name, value in table.items():
         if name not in settings:
-            raise LaunchError(
-                f"the cluster file {path} has an unknown line {name!r}{catalogue.did_you_mean(name, settings)}; the lines "
-                f"are: {', '.join(settings)}"
-            )
+            meant = catalogue.did_you_mean(name, settings)
+            raise LaunchError(f"the cluster file {path} has a wrong line {name!r}{meant}; it may have {', '.join(settings)}")
         kind = type(settings[name])
         line = tuple(value) if isinstance(value, list) else value
         if type(line) is not kind or (kind is tuple and not all(isinstance(text, str) for text in line)):

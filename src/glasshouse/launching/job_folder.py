@@ -84,9 +84,7 @@ class JobFolder:
             record: JobRecord = kept_json.read(self.path / FILE, JobRecord)
             return record
         except (OSError, ValueError) as error:
-            raise LaunchError(
-                f"{self.path} is not a job folder: its {FILE} cannot be read ({error}); delete the folder"
-            ) from None
+            raise LaunchError(f"{self.path / FILE} cannot be read ({error}); delete the folder") from None
 
     def tasks(self) -> list[Any]:
         """What each task of an array does; empty outside arrays."""
@@ -145,9 +143,7 @@ def create(name: str, tasks: Sequence[Any] = ()) -> JobFolder:
         if tasks:
             atomic_files.write_json(path / TASKS, list(tasks))
     except OSError as error:
-        raise LaunchError(
-            f"cannot create a job folder in {root()}: {error}; set GLASSHOUSE_JOBS to another folder"
-        ) from None
+        raise LaunchError(f"cannot create a job in {root()}: {error}; set GLASSHOUSE_JOBS to another folder") from None
     return JobFolder(path)
 
 

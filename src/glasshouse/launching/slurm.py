@@ -102,16 +102,12 @@ def check(settings: ClusterSettings) -> None:
         return  # without a default, sbatch itself says what it needs
     if not wanted:
         names = [one.name for one in known]
-        raise LaunchError(
-            f"there is no partition {settings.partition!r}{catalogue.did_you_mean(settings.partition, names)}; the "
-            f"partitions of this cluster are: {', '.join(names)}"
-        )
+        meant = catalogue.did_you_mean(settings.partition, names)
+        raise LaunchError(f"there is no partition {settings.partition!r}{meant}; this cluster has {', '.join(names)}")
     partition = wanted[0]
     if settings.time and partition.seconds and seconds_of(settings.time) > partition.seconds:
-        raise LaunchError(
-            f"a time limit of {settings.time} is above that of the partition {partition.name}, {partition.seconds // 60} "
-            "minutes; choose a shorter --time: a job that reaches it saves, and goes on in the queue"
-        )
+        minutes = partition.seconds // 60
+        raise LaunchError(f"is above the {minutes} min of partition {partition.name}; choose less", "time", settings.time)
     cores = max(settings.cpus_per_task, settings.processes_on_a_node)
     for what, asked, most, remedy in (
         ("nodes", settings.nodes, partition.nodes, "choose fewer --nodes, or another --partition"),
@@ -127,19 +123,11 @@ def _call(program: str, *arguments: str) -> str:
     try:
         done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except FileNotFoundError:
-        raise NoSlurm(
-            f"this machine has no {program} on its path, so it cannot submit jobs to Slurm; run the command on a login node "
-            "of the cluster (perhaps after `module load slurm`), or without --on slurm"
-        ) from None
+        raise NoSlurm(f"this machine has no {program}; use a login node of the cluster, or leave out --on slurm") from None
     except subprocess.TimeoutExpired:
-        raise LaunchError(
-            f"{program} has not answered for {TIMEOUT:.0f} seconds; ask `sinfo` whether Slurm is up, and retry"
-        ) from None
+        raise LaunchError(f"{program} has not answered for {TIMEOUT:.0f} s; ask `sinfo` whether Slurm is up") from None
     if done.returncode and any(sign in done.stderr for sign in NO_CLUSTER):
-        raise LaunchError(
-            f"Slurm's programs are installed here, but {program} finds no cluster that answers; run the command on a login "
-            "node of the cluster, ask `sinfo` whether Slurm is up, or leave out --on slurm"
-        )
+        raise LaunchError(f"{program} finds no cluster that answers; ask `sinfo`, use a login node, or leave out --on slurm")
     if done.returncode:
         said = " ".join(line.removeprefix(f"{program}: ").removeprefix("error: ") for line in done.stderr.splitlines())
         raise LaunchError(f"{program} refused: {said.strip() or f'exit status {done.returncode}'}")

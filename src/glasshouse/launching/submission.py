@@ -51,10 +51,8 @@ def refuse_second(request: JobRequest) -> None:
         record = job.record()
         same = record.work == request.work if request.work else record.command == tuple(request.arguments)
         if same and (record.id, record.name) in active and str(job.path) != job_folder.inside():
-            raise LaunchError(
-                f"{request.name} is in the queue already, as job {record.id}; follow it with `glasshouse jobs`, or stop it "
-                f"with: glasshouse cancel {request.name}"
-            )
+            name = request.name
+            raise LaunchError(f"{name} is in the queue as job {record.id}; see `glasshouse jobs` or use `glasshouse cancel`")
 
 
 def check(settings: ClusterSettings, dry_run: bool) -> None:

@@ -25,10 +25,8 @@ def write(attention: AttentionMap, path: Path, title: str, first_layer: int = 1,
         figures.attention(attention, path, first_layer, first_head)
         return
     if attention.weights.size > MOST_WEIGHTS:
-        raise GlasshouseError(
-            f"these maps have {attention.weights.size:,} weights, too many for a page (at most {MOST_WEIGHTS:,}); choose a "
-            "layer and a head, a shorter text, or a .png file"
-        )
+        maps = f"these maps have {attention.weights.size:,} weights"
+        raise GlasshouseError(f"{maps}, and a page holds {MOST_WEIGHTS:,}; choose a layer and a head, or a .png file")
     atomic_files.write_text(path, render(attention, title, first_layer, first_head))
 
 

@@ -21,10 +21,8 @@ def render(content: Exploration) -> str:
         step.array.size for step in (*content.before, *(s for layer in content.layers for s in layer), *content.after)
     )
     if numbers > MOST_NUMBERS:
-        raise GlasshouseError(
-            f"this text has {numbers:,} numbers on its way through the model, too many for a page (at most "
-            f"{MOST_NUMBERS:,}); choose a shorter text or a smaller model"
-        )
+        limit = f"a page holds at most {MOST_NUMBERS:,}"
+        raise GlasshouseError(f"this text has {numbers:,} numbers on its way, and {limit}; choose a shorter one")
     names = {"tokens": content.tokens, "sources": content.sources, "outputs": content.outputs}
     data = {
         **{name: list(map(formatting.visible, texts)) for name, texts in names.items()},

@@ -194,12 +194,10 @@ def content(
             tables.append(forecast_table(fit, forecast))
     measured = fit.measurements
     runs = len(np.unique(measured.runs))
-    subtitle = (
-        f"{len(measured):,} measurements of {runs:,} runs, {measured.sizes} sizes from "
-        f"{formatting.count(measured.parameters.min())} to "
-        f"{formatting.count(measured.parameters.max())} parameters, {measured.flops.min():.2g} to "
-        f"{measured.flops.max():.2g} FLOPs."
-    )
+    sizes = f"{measured.sizes} sizes from {formatting.count(measured.parameters.min())} to "
+    sizes += f"{formatting.count(measured.parameters.max())} parameters"
+    compute = f"{measured.flops.min():.2g} to {measured.flops.max():.2g} FLOPs"
+    subtitle = f"{len(measured):,} measurements of {runs:,} runs, {sizes}, {compute}."
     return ScalingContent(title, subtitle, answers, fit.notes, _figures(fit, budget, forecast), tables)
 
 

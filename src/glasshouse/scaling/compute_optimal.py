@@ -104,9 +104,7 @@ def size_of_run(plan: Mapping[str, Mapping[str, int] | int], counted: str = ALL)
     """The N and D of a run, from its cost plan. `counted` says which parameters count."""
     by_part, tokens = plan.get("parameters"), plan.get("tokens")
     if not isinstance(by_part, Mapping) or not isinstance(tokens, int):
-        raise DataError(
-            "this run does not record its parameters and tokens: it was imported, or is older; give --size instead"
-        )
+        raise DataError("this run was imported or is older, and does not record its parameters and tokens; give --size")
     return TrainedSize(float(count_parameters(by_part, counted)), float(tokens))
 
 

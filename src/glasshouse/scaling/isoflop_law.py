@@ -133,9 +133,7 @@ def fit(measured: MeasuredLosses, resample_count: int, seed: int = 0) -> IsoFLOP
     A budget with too few sizes is left out, if there are enough others.
     """
     if not len(measured.budgets):
-        raise DataError(
-            "no three runs have the same compute, so that there are no IsoFLOP curves; measure several sizes at each budget"
-        )
+        raise DataError("no three runs have the same compute, so there are no IsoFLOP curves; measure sizes at each budget")
     few = few_sizes(measured)
     kept = [float(budget) for budget in np.unique(measured.budgets) if budget not in few]
     if few and len(kept) < LEAST_BUDGETS:
@@ -207,9 +205,7 @@ def _no_minimum_message(parabolas: Sequence[Parabola]) -> str:
 def fit_envelope(measurements: MeasuredLosses, resample_count: int, seed: int = 0) -> PowerLaw:
     """Fit the envelope of training curves, and those of resampled runs."""
     if measurements.sizes < LEAST_CURVES:
-        raise FewSizes(
-            f"the curves have {measurements.sizes} sizes, and the envelope needs at least {LEAST_CURVES}; train more sizes"
-        )
+        raise FewSizes(f"the curves have {measurements.sizes} sizes, and the envelope needs {LEAST_CURVES}; train more")
     runs = np.unique(measurements.runs)
     grid = np.linspace(np.log(measurements.flops.min()), np.log(measurements.flops.max()), GRID)
     log_sizes, curves = np.zeros(len(runs)), np.zeros((len(runs), GRID))
@@ -227,9 +223,7 @@ def fit_envelope(measurements: MeasuredLosses, resample_count: int, seed: int = 
         if len(best) >= LEAST_POINTS:
             lines.append(np.polyfit(log_flops, best, 1))
         elif not resample:
-            raise DataError(
-                "at nearly every budget the best size is the smallest or the largest one; train sizes beyond these"
-            )
+            raise DataError("at nearly every budget the best size is the smallest or the largest; train sizes beyond")
     exponents, intercepts = np.array(lines).T
     return PowerLaw(intercepts, exponents, len(runs) - 2)
 

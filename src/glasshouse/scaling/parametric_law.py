@@ -166,9 +166,7 @@ def _check_measurements(measured: MeasuredLosses) -> None:
     numbers = len(np.unique(np.round(np.log(measured.tokens), 3)))
     for quantity, count, fault in (("sizes", measured.sizes, FewSizes), ("numbers of tokens", numbers, DataError)):
         if count < LEAST_VALUES:
-            raise fault(
-                f"the measurements have {count} different {quantity}, and the law needs {LEAST_VALUES} or more; measure more"
-            )
+            raise fault(f"the measurements have {count} {quantity}, and the law needs {LEAST_VALUES}; measure more")
     product_nd = measured.parameters * measured.tokens
     if product_nd.max() < LEAST_RANGE * product_nd.min():
         raise DataError(f"all runs have nearly the same compute; measure two budgets that differ by {LEAST_RANGE:g} times")

@@ -109,10 +109,8 @@ def check_sources(a: str | PathLike[str], b: str | PathLike[str]) -> list[str]:
     if paths[0].resolve() == paths[1].resolve():
         raise DataError(f"both names mean {paths[0]}, and two studies are compared; name another one")
     if files:
-        return [
-            f"{' and '.join(file.name for file in files)}: nothing tells whether a file has the same data, metric and "
-            "tokenizer; losses of different ones are not comparable"
-        ]
+        names = " and ".join(file.name for file in files)
+        return [f"{names}: nothing tells the data, metric and tokenizer of a file; other losses are not comparable"]
     a, b = (study.name for study in studies)
     specs = [spec_files.from_toml(study.sizes[0].spec, str(study.path / FILE)) for study in studies]
     first, second = (f"{study.metric} of the task {spec.task}" for study, spec in zip(studies, specs, strict=True))
@@ -125,9 +123,7 @@ def check_sources(a: str | PathLike[str], b: str | PathLike[str]) -> list[str]:
     differing = [name for name in TOKENIZER_FIELDS if len({getattr(spec.data, name) for spec in specs}) > 1]
     if differing and study_values.metric_declaration(studies[0].metric, specs[0].task).per_token:
         first, second = (", ".join(f"data.{name}={getattr(spec.data, name)}" for name in differing) for spec in specs)
-        raise DataError(
-            f"the tokenizers differ ({a}: {first}; {b}: {second}), and losses are for each token; plan both with one"
-        )
+        raise DataError(f"the tokenizers differ ({a}: {first}; {b}: {second}), and losses are per token; plan both with one")
     notes = []
     if None in prints:
         notes.append("a study does not record its data, so that it is not known whether both have the same")
@@ -155,13 +151,9 @@ def compare(fit_a: ScalingFit, fit_b: ScalingFit, a: str = "A", b: str = "B") ->
             methods.append(_compare_by(method, *curves, common))
     by_fit = [f"{name}: {note}" for name, fit in ((a, fit_a), (b, fit_b)) for note in fit.notes]
     if not methods and apart:
-        raise DataError(
-            f"the common compute of {a} and {b} must span {LEAST_RANGE:g} times ({'; '.join(apart)}); plan the same budgets"
-        )
+        raise DataError(f"the common compute must span {LEAST_RANGE:g} times ({'; '.join(apart)}); plan the same budgets")
     if not methods:
-        raise DataError(
-            f"no method fits the lowest loss over compute of both {a} and {b}; measure more ({'; '.join((*notes, *by_fit))})"
-        )
+        raise DataError(f"no method fits both {a} and {b}; measure more ({'; '.join((*notes, *by_fit))})")
     notes += apart
     if len(methods) > 1 and _disagree(*methods):
         notes.append("the methods disagree: their intervals of the multiplier do not overlap; look at the fit of each study")

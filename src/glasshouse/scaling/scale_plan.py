@@ -83,9 +83,7 @@ def make_plan(job: Job, budgets: Sequence[float], options: PlanOptions) -> list[
         for shape in shapes:
             steps = round(budget / shape.step_flops)
             if steps < LEAST_STEPS:
-                raise SpecError(
-                    f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, not {LEAST_STEPS}; choose larger budgets"
-                )
+                raise SpecError(f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, not {LEAST_STEPS}; choose more")
             tokens, warmup = steps * step_tokens, round(job.spec.training.warmup * steps)
             planned.append(PlannedSize(budget, shape, steps, tokens, tokens / data_tokens, warmup))
     longest = max(planned, key=lambda size: size.epochs)
@@ -205,10 +203,7 @@ def _branched(planned: Sequence[PlannedSize], training: TrainingSpec) -> list[Pl
     """
     for field in ("batch_warmup", "window_warmup"):
         if share := {**vars(training), **training.own}.get(field):
-            raise SpecError(
-                f"training.{field}={share:g} is a share of the steps, which runs share with longer ones; choose 0, or "
-                "training.schedule=cosine"
-            )
+            raise SpecError(f"training.{field}={share:g} depends on the steps, which runs share; set 0, or schedule=cosine")
     found: list[PlannedSize] = []
     last: dict[str, int] = {}  # shape -> the place of its run for the next smaller budget
     for size in planned:

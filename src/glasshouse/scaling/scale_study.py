@@ -236,9 +236,7 @@ def _from_json(path: Path) -> ScaleStudy:
         _check(study)
         return study
     except (OSError, ValueError, LookupError, ArithmeticError) as error:
-        raise RunError(
-            f"{path} is not a scaling study: its {FILE} cannot be read ({error}); restore it, or delete the folder"
-        ) from None
+        raise RunError(f"{path / FILE} is no scaling study ({error}); restore it, or delete the folder") from None
 
 
 def _check(study: ScaleStudy) -> None:

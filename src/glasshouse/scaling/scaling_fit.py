@@ -170,10 +170,7 @@ def _thin(fit: ScalingFit, factors: Array) -> Iterator[str]:
         if not found.fits:
             yield f"{name}: it deviates from the measured losses by {found.deviation:.0%}; this law does not fit these data"
         if found.law.floor < NO_FLOOR * fit.compared.losses.min():
-            yield (
-                f"{name}: the data show no loss that remains at any size (E is near 0); losses predicted far beyond them "
-                "are too low"
-            )
+            yield f"{name}: the data show no loss that remains at any size (E is near 0); losses far beyond them are too low"
         if found.starts_agreeing < 0.5:
             share = f"{found.starts_agreeing:.0%}"
             yield f"{name}: only {share} of the starts end at the best optimum; the coefficients are uncertain"
@@ -188,7 +185,4 @@ def _thin(fit: ScalingFit, factors: Array) -> Iterator[str]:
     elif len({*zip(fit.measurements.parameters, fit.measurements.tokens, strict=True)}) == len(fit.measurements):
         yield "one seed for each size and budget: the noise is estimated from deviations from the curves alone"
     if factors.max() / factors.min() > UNEVEN_FLOPS:
-        yield (
-            f"C / (N D) varies from {factors.min():.2g} to {factors.max():.2g}; the parametric laws use "
-            f"{fit.flops_factor:.2g} for every size"
-        )
+        yield f"C / (N D) varies from {factors.min():.2g} to {factors.max():.2g}; one for all is {fit.flops_factor:.2g}"

@@ -69,9 +69,7 @@ def parse(words: Sequence[str]) -> ArmGrid:
     """Sort the words into recipes, fixed overrides and varied fields."""
     recipes = [word for word in words if _is_recipe(word)]
     if not recipes:
-        raise SpecError(
-            "no recipe is named; begin with one (see `glasshouse recipes`) or with the path of a .toml spec file"
-        )
+        raise SpecError("no recipe is named; begin with one (see `glasshouse recipes`) or with a .toml spec file")
     if duplicates := [name for index, name in enumerate(recipes) if name in recipes[:index]]:
         raise SpecError(f"the recipe {duplicates[0]!r} is named twice; name each recipe once")
     values_by_field: dict[str, list[tuple[str, ...]]] = {}

@@ -81,10 +81,7 @@ def _match_by_steps(
         matched, note = _with_steps(quantity, name, names[0], job, jobs[0], jobs[0].steps * costs[0] / cost)
         matched_jobs.append(matched)
         notes.append(note)
-    about = (
-        f"matched by {noun}: every arm gets as much as {names[0]}; learning-rate schedules stretch with the steps, and "
-        "evaluation.every changes in proportion"
-    )
+    about = f"matched by {noun}: every arm gets as much as {names[0]}; schedules and evaluation.every change in proportion"
     if quantity == "time":
         about += f"; the steps of each arm were timed alone, in {ROUNDS} rounds over all arms, without the first step"
         if any(len(job.stages) > 1 for job in matched_jobs):
@@ -135,9 +132,7 @@ def _refuse_equal_arms(quantity: str, names: Sequence[str], jobs: Sequence[Job])
         evaluation = replace(job.spec.evaluation, every=min(job.spec.evaluation.every, job.steps))
         spec = replace(job.spec, training=training, evaluation=evaluation)
         if spec in known:
-            raise SpecError(
-                f"the arms {known[spec]!r} and {name!r} are the same run after matching (--match={quantity}); remove one"
-            )
+            raise SpecError(f"the arms {known[spec]!r} and {name!r} are the same run with --match={quantity}; remove one")
         known[spec] = name
 
 
@@ -148,10 +143,8 @@ def _with_steps(
     steps = max(round(exact), 1)
     mismatch = steps / exact - 1
     if abs(mismatch) > MAX_MISMATCH:
-        raise SpecError(
-            f"arm {name!r} needs {exact:.2g} steps to match the {quantity} of {first_name!r}, and a whole number is "
-            f"{mismatch:+.0%} off; raise training.steps, or use another --match"
-        )
+        off = f"a whole number is {mismatch:+.0%} off; raise training.steps, or use another --match"
+        raise SpecError(f"arm {name!r} needs {exact:.2g} steps to match the {quantity} of {first_name!r}, and {off}")
     if steps == job.steps == first.steps:
         return job, ()
     every = max(round(first.spec.evaluation.every * steps / first.steps), 1)
@@ -174,10 +167,7 @@ def _match_parameters(names: Sequence[str], jobs: Sequence[Job], varied: Sequenc
         spec, note = _with_matched_width(name, names[0], job, target)
         matched_jobs.append(replace(job, spec=spec))
         notes.append(note)
-    about = (
-        f"matched by parameters: each arm has the width whose parameter count is nearest to the {target:,} of {names[0]}; "
-        f"{_describe_steps(jobs)}"
-    )
+    about = f"matched by parameters: each arm has the width with about the {target:,} of {names[0]}; {_describe_steps(jobs)}"
     return MatchedArms(tuple(matched_jobs), tuple(notes), about)
 
 
@@ -188,17 +178,13 @@ def _with_matched_width(name: str, first: str, job: Job, target: int) -> tuple[S
     candidates = {model.width: unmatched}  # width -> parameters
     if unmatched != target:
         if job.spec.training.start_from:
-            raise SpecError(
-                f"arm {name!r} starts from another run, which fixes its width; use another --match than parameters"
-            )
+            raise SpecError(f"arm {name!r} starts from another run, which fixes its width; use another --match")
         candidates |= _nearest_widths(job, target)
     width = min(candidates, key=lambda candidate: (abs(candidates[candidate] - target), abs(candidate - model.width)))
     mismatch = candidates[width] / target - 1
     if abs(mismatch) > MAX_MISMATCH:
-        raise SpecError(
-            f"arm {name!r} cannot match the {target:,} parameters of {first!r}: the nearest count is {candidates[width]:,} "
-            f"({mismatch:+.0%}, at model.width={width}); use a wider model, fewer model.heads, or another --match"
-        )
+        near = f"the nearest are {candidates[width]:,} ({mismatch:+.0%}, at model.width={width})"
+        raise SpecError(f"arm {name!r} cannot match {target:,} parameters: {near}; use a wider model or another --match")
     parts = [f"width {width} instead of {model.width}"] if width != model.width else []
     if candidates[width] != target:
         parts.append(f"{candidates[width]:,} parameters, {mismatch:+.1%} against {first}")

@@ -240,9 +240,7 @@ class StudyFolder:
             kept_json.refuse_newer(table, FORMAT, self.path)
             return Design.from_json(table, str(file))
         except (OSError, ValueError, LookupError, ArithmeticError, SpecError) as error:
-            raise RunError(
-                f"{self.path} is not a study: its {FILE} cannot be read ({error}); restore it, or delete the folder"
-            ) from None
+            raise RunError(f"{file} is no study ({error}); restore it, or delete the folder") from None
 
     def write(self, design: Design) -> None:
         """Write `study.json`. What was left out on reading would be lost, so a damaged study is not written."""

@@ -164,9 +164,7 @@ def _choose_metric(request: StudyRequest, jobs: Sequence[Job]) -> str:
         with _arm_named_in_errors(variant.name):
             study_values.check_metric(metric, job.task, held_out, job.prepared.labels)
             if option and "validation" not in held_out:
-                raise SpecError(
-                    f"{option} needs validation text, and this arm has none; hold some out, with data.validation=0.1"
-                )
+                raise SpecError(f"{option} needs validation text; hold some out, with data.validation=0.1")
     return metric
 
 

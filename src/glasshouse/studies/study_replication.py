@@ -59,9 +59,7 @@ def fresh_seeds(original: StudyFolder, requested: str | int | Sequence[int] | No
         # A number of seeds, or a list that says no more than a number.
         return _next_seeds(compared, len(chosen))
     if shared := sorted((compared | tuned) & set(chosen)):
-        raise SpecError(
-            f"--seeds contains {shared[0]}, which {original.name} or a replication used; choose some above {max(compared)}"
-        )
+        raise SpecError(f"--seeds contains {shared[0]}, which {original.name} has used; choose some above {max(compared)}")
     return chosen
 
 

@@ -68,12 +68,9 @@ def _difference(request: StudyRequest, design: Design) -> str:
 
 def check_pairs(arms: int) -> None:
     """Refuse numbers of arms whose pairs cannot be judged in a useful way."""
-    if arms < 2:
-        raise SpecError(f"all pairs of {arms} arm are none; compare at least 2 arms, or leave --all-pairs out")
-    if arms > MOST_PAIRED_ARMS:
-        raise SpecError(
-            f"{arms} arms have {arms * (arms - 1) // 2:,} pairs; --all-pairs judges at most {MOST_PAIRED_ARMS} arms"
-        )
+    if not 2 <= arms <= MOST_PAIRED_ARMS:
+        pairs = arms * (arms - 1) // 2
+        raise SpecError(f"{arms} arms have {pairs:,} pairs, and 2 to {MOST_PAIRED_ARMS} arms are judged; leave --all-pairs out")
 
 
 def add_pairs(study: StudyFolder) -> None:
@@ -133,14 +130,9 @@ def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
             return
         if design.registered:
             listing = ", ".join(map(str, new[:8])) + (", ..." if len(new) > 8 else "")
-            raise SpecError(
-                f"{study.path} is registered without the seeds {listing}; register looks with --until-decided under another "
-                f"--name, or use fresh seeds: glasshouse compare --replicate {study.name}"
-            )
+            raise SpecError(f"{study.path} is registered without the seeds {listing}; use --replicate, or another --name")
         if design.tuning and set(new) & set(design.tuning.seeds):
-            raise SpecError(
-                f"--seeds contains one of {design.tuning.seeds}, which tuning used; choose seeds that tuning did not use"
-            )
+            raise SpecError(f"--seeds contains one of {design.tuning.seeds}, which tuning used; choose others")
         judged = (*design.judged, len(design.seeds)) if design.finished else design.judged
         study.write(replace(design, seeds=(*design.seeds, *new), judged=judged, finished=False))
 
@@ -227,7 +219,5 @@ def digest(design: Design) -> str:
 def check_registration(study: StudyFolder, design: Design) -> None:
     """Refuse a registered study whose plan is no longer the registered one."""
     if design.registered and digest(design) != design.registered.digest:
-        raise RunError(
-            f"{study.path} no longer has the registered plan, of digest {design.registered.digest[:12]}; restore its "
-            "study.json, or ask the new question under another --name"
-        )
+        plan = f"the registered plan {design.registered.digest[:12]}"
+        raise RunError(f"{study.path} no longer has {plan}; restore its study.json, or ask under another --name")

@@ -266,10 +266,8 @@ def _notes(design: Design, arms: Sequence[Arm], machines: Sequence[dict[str, str
         measured = [arm for arm in arms if arm.summary]
         sign = -1 if design.rule.higher_is_better else 1
         best = min(measured, key=lambda arm: sign * arm.summary.mean if arm.summary else math.inf)
-        notes.append(
-            f"{best.name} has the best mean of {len(measured)} arms; the best of several is partly luck, so compare it "
-            "again with fresh seeds"
-        )
+        best_of = f"{best.name} has the best mean of {len(measured)} arms"
+        notes.append(f"{best_of}; the best of several is partly luck, so compare it again with fresh seeds")
     if len({(machine.get("processor"), machine.get("accelerator")) for machine in machines}) > 1:
         notes.append("the runs were trained on different machines, so their times cannot be compared")
     return notes

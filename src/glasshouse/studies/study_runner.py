@@ -84,9 +84,7 @@ def _request(question: Question, options: StudyOptions, root: Path, shortens_int
 def _replication(asked: Question, options: StudyOptions, name_of_original: str) -> StudyRequest:
     """The question of a study once more, with fresh seeds. A replication of a registered study is registered."""
     if changed := " ".join([*asked.words, *words_of(asked)]):
-        raise SpecError(
-            f"a replication asks the question of its study as it was, so {changed!r} cannot be set; leave it out"
-        )
+        raise SpecError(f"a replication asks the question of its study, so {changed!r} cannot be set; leave it out")
     original = study_replication.find_original(name_of_original)
     design = original.design()
     name = f"{original.name}-replication" if options.name is None else options.name
@@ -154,9 +152,8 @@ def _check_metric(study: StudyFolder, design: Design) -> None:
     """Refuse a recorded metric that no run will have, before a run is trained."""
     task = study_values.task_of(design)
     if design.metric_name not in task.metrics:
-        raise RunError(
-            f"{study.path / study_folder.FILE}: its metric {design.metric[:100]!r} is none of its runs; correct it"
-        )
+        file = study.path / study_folder.FILE
+        raise RunError(f"{file}: its metric {design.metric[:100]!r} is none of its runs; correct it")
 
 
 def _train_all_seeds(study: StudyFolder, design: Design, place: Place) -> Submission | None:

@@ -35,9 +35,7 @@ def held_out_splits(splits: Mapping[str, Shard]) -> list[str]:
 def default_metric(task: Task, splits: Sequence[str]) -> str:
     """The metric of a study without --metric: the task's criterion on the validation split, or else on a test split."""
     if not splits:
-        raise SpecError(
-            "the arms cannot be compared, because no text is held out; hold some out, for example with data.validation=0.1"
-        )
+        raise SpecError("no text is held out to compare the arms on; hold some out, such as data.validation=0.1")
     split = "validation" if "validation" in splits else splits[0]
     return f"{split}.{task.criterion}"
 
@@ -72,9 +70,7 @@ def final_value(run: RunFolder, metric: str) -> float | None:
     measured = outcome.get(split)
     if not isinstance(measured, dict) or name not in measured:
         known = [f"{split}.{name}" for split, values in outcome.items() if isinstance(values, dict) for name in values]
-        raise RunError(
-            f"{run.path} has no {metric} (it has: {', '.join(known)}); compare by one of these, under another --name"
-        )
+        raise RunError(f"{run.path} has no {metric}; compare by one of {', '.join(known)}, under another --name")
     number = float(measured[name])
     return number if math.isfinite(number) else math.nan
 
@@ -106,10 +102,8 @@ def _arm_value(run: RunFolder, arm: PlannedArm, metric: str) -> float | None:
         found = spec_files.flat_fields(run.tables())
         for field in arm.changes:
             if planned.get(field) != found.get(field):
-                raise RunError(
-                    f"{run.path} has {field}={str(found.get(field))[:100]!r}, and its arm has "
-                    f"{str(planned.get(field))[:100]!r}; put the run of the arm back, or delete this one to train it again"
-                )
+                wrong, right = (str(each.get(field))[:100] for each in (found, planned))
+                raise RunError(f"{run.path} has {field}={wrong!r}, and its arm has {right!r}; put the run back or delete it")
     return final_value(run, metric)
 
 
@@ -197,14 +191,9 @@ def check_items(metric: str, names: Sequence[str], jobs: Sequence[Job]) -> None:
     items = [_identity(job, split) for job in jobs]
     for arm, identity, count in zip(names, items, counts, strict=True):
         if identity != items[0]:
-            raise SpecError(
-                f"--items needs arms scored on the same items; {arm!r} has {count:,} others than the {counts[0]:,} "
-                f"{task.items} of {names[0]!r}; leave --items out"
-            )
+            raise SpecError(f"--items needs arms scored on the same {task.items}; {arm!r} has {count:,} others; drop it")
     if counts[0] < FEWEST_ITEMS:
-        raise SpecError(
-            f"--items needs {FEWEST_ITEMS} {task.items} or more, and {split} has {counts[0]}; hold out more data"
-        )
+        raise SpecError(f"--items needs {FEWEST_ITEMS} {task.items}, and {split} has {counts[0]}; hold out more data")
 
 
 def _identity(job: Job, split: str) -> tuple[object, ...]:

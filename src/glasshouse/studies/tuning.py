@@ -70,9 +70,7 @@ def _default_values(field: str, variant: Variant) -> list[str]:
     """Values around the arm's own value, without those that the field does not allow."""
     centre = declared.value_of(variant.spec, field)
     if centre <= 0:
-        raise SpecError(
-            f"has no default values around {centre:g}; write the values: --tune {field}=0.01,0.03,0.1", "tune", field
-        )
+        raise SpecError(f"has no default values around {centre:g}; write --tune {field}=0.01,0.03,0.1", "tune", field)
     values = [f"{centre * FACTOR**power:.3g}" for power in range(-VALUES_PER_SIDE, VALUES_PER_SIDE + 1)]
     values[VALUES_PER_SIDE] = repr(centre)
     allowed = []
@@ -112,10 +110,8 @@ def tune(study: StudyFolder, design: Design, place: Place) -> Submission | None:
         means_by_arm[arm.name], chosen[arm.name] = means, best
         spec = spec_files.override(arm.spec, [f"{tuning.field}={best}"])
         tuned_arms.append(replace(arm, spec=spec, notes=(*arm.notes, note)))
-    about = (
-        f"each arm has its own best {tuning.field}, chosen by {metric} with {len(tuning.seeds)} seeds "
-        f"({tuning.seeds[0]:,} and up) that are not used in the comparison"
-    )
+    seeds = f"{len(tuning.seeds)} seeds that are not used in the comparison"
+    about = f"each arm has its own best {tuning.field}, chosen by {metric} with {seeds}"
     finished_tuning = replace(tuning, found=means_by_arm, chosen=chosen)
     design = replace(design, arms=tuple(tuned_arms), tuning=finished_tuning, notes=(*design.notes, about))
     study.write(design)
