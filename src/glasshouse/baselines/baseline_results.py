@@ -129,7 +129,6 @@ class BaselineResults:
         return f"{text}; {chosen}."
 
     def section(self, metrics: Metrics) -> BaselineSection:
-        """A row for each baseline, and one for the run, and both sentences. A difference is the run minus the baseline."""
         measured = [metric for name, metric in metrics.items() if name in self.run]
         main = metrics.find(self.metric)
         remarks = any(baseline.note for baseline in self.baselines)

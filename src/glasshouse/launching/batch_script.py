@@ -74,7 +74,6 @@ def render(job: JobRequest, settings: ClusterSettings, folder: Path | None = Non
 
 
 def _options(job: JobRequest, settings: ClusterSettings, folder: Path | None) -> list[str]:
-    """The options of sbatch."""
     given = {
         "job-name": job.name,
         "chdir": folder and Path.cwd(),

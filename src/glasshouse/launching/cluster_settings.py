@@ -142,7 +142,6 @@ def load(**changes: Any) -> ClusterSettings:
 
 
 def read(path: Path) -> ClusterSettings:
-    """The settings in a TOML file."""
     try:
         table = toml_text.read(path)
     except (OSError, ValueError) as error:

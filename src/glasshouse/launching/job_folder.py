@@ -148,7 +148,6 @@ def create(name: str, tasks: Sequence[Any] = ()) -> JobFolder:
 
 
 def record(job: JobFolder, id: int, name: str, kind: str, work: str, command: Sequence[str], tasks: int, after: int) -> None:
-    """Record what was submitted."""
     written = JobRecord(id, name, kind, work, tuple(command), tasks, after, time.time())
     atomic_files.write_json(job.path / FILE, asdict(written))
 

@@ -48,7 +48,6 @@ class QueuedJob:
 
 
 def is_installed() -> bool:
-    """Whether this machine can submit jobs."""
     return shutil.which("sbatch") is not None
 
 
@@ -119,7 +118,6 @@ def check(settings: ClusterSettings) -> None:
 
 
 def _call(program: str, *arguments: str) -> str:
-    """The output of a command of Slurm."""
     try:
         done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except FileNotFoundError:

@@ -35,7 +35,6 @@ Place = tuple[float, float]
 
 
 def draw(figure: GraphFigure) -> str:
-    """The graph with its caption."""
     columns, rows = (max(places) for places in zip(*((node.column, node.row) for node in figure.nodes), strict=True))
     height = 2 * MARGIN + rows * ROW
     places = {node.name: _place(node, height) for node in figure.nodes}

@@ -55,7 +55,6 @@ def render(result: DebateResult) -> str:
 
 
 def subtitle(options: DebateOptions) -> str:
-    """Who argued, and how."""
     rounds = f"{options.rounds} rounds" if options.rounds > 1 else "one round"
     points = f"{options.points} points" if options.points > 1 else "one point"
     temperatures = formatting.join_with_and(f"{temperature:g}" for temperature in options.temperatures)

@@ -220,7 +220,6 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def ramp(name: str, colours: Sequence[str]) -> Colormap:
-    """A scale of colours for matplotlib."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list(name, list(colours)).with_extremes(bad="white")

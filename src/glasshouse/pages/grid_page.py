@@ -34,7 +34,6 @@ def render(grid: AnswerGrid, results: GridResults) -> str:
 
 
 def subtitle(grid: AnswerGrid) -> str:
-    """What was asked, and how."""
     options = grid.options
     counts = {"question": len(grid.questions), "model": len(grid.models), "repeat": options.repeats}
     counted = [f"{formatting.count(count)} {name if count == 1 else name + 's'}" for name, count in counts.items()]
@@ -43,7 +42,6 @@ def subtitle(grid: AnswerGrid) -> str:
 
 
 def notes(grid: AnswerGrid, results: GridResults) -> list[str]:
-    """What is missing, and how to read the numbers."""
     missing = len(grid.missing())
     found = [f"{missing} of {len(grid.cells())} answers are missing; the same command continues."] if missing else []
     found += [f"{model} stopped: {error}" for model, error in grid.failed.items()]

@@ -85,7 +85,6 @@ def answer(
 
 
 def exponent_table(fit: ScalingFit) -> Table:
-    """The exponent of C in the best N, by each law."""
     rows = [(law, number_interval(value)) for law, value in fit.size_exponents().items()]
     return Table("Exponent of the best size: N grows with C to the power of", ("law", "exponent"), rows)
 
@@ -99,7 +98,6 @@ def counting_table(fits: Mapping[tuple[str, str], ScalingFit]) -> Table:
 
 
 def coefficient_table(law: ParametricFit) -> Table:
-    """The coefficients of a parametric law."""
     symbols = ("E, the loss that remains", "A", "B", "a", "b", "R, repetitions")
     rows = [
         (symbol, number_interval(estimate(values, law.freedom)))
@@ -115,7 +113,6 @@ def coefficient_table(law: ParametricFit) -> Table:
 
 
 def prediction_table(fit: ScalingFit, budget: float, predictions: Sequence[LawPrediction]) -> Table:
-    """What each law says about a budget."""
     rows = [
         (
             each.law if each.fits else f"{each.law} (does not fit)",
@@ -175,7 +172,6 @@ def content(
     different_tokens: float | None = None,
     forecast: ForecastOutcome | None = None,
 ) -> ScalingContent:
-    """Everything that the page shows. `budget`: what to predict."""
     different_tokens = different_tokens or fit.different_tokens
     predictions = [] if budget is None else fit.predict(budget, different_tokens)
     exponents = exponent_table(fit)

@@ -9,7 +9,7 @@ from glasshouse import formatting
 from glasshouse.pages import chart
 from glasshouse.pages.chart import Axis, Chart, Dots, Line, MarkGroup
 from glasshouse.pages.line_charts import LegendEntry, Panel, sorted_points, thin
-from glasshouse.pages.study_differences import Style, limit_without_outliers, styles
+from glasshouse.pages.study_differences import limit_without_outliers, styles
 from glasshouse.results import study_text
 from glasshouse.results.report import Curve
 from glasshouse.results.study import Arm, StudyResults
@@ -30,7 +30,7 @@ class ArmCurves:
     """The curves of one arm, thinned: those of its seeds and their mean."""
 
     arm: Arm
-    style: Style
+    style: MarkGroup
     seeds: dict[int, tuple[np.ndarray, np.ndarray]]
     mean: tuple[np.ndarray, np.ndarray]
     omitted: int  # number of seeds that are not drawn

@@ -1,6 +1,6 @@
 """A chart of each arm's differences from the first arm, a dot per seed, the mean with its interval, the margin."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glasshouse import formatting
 from glasshouse.formatting import LARGEST_DRAWABLE
@@ -18,25 +18,13 @@ NO_PAIR = "no seed finished in both arms"
 EMPTY, ONE_ARM = "no difference to draw", "only one arm: nothing to compare"
 
 
-@dataclass(frozen=True)
-class Style:
-    """The colour of an arm, and a dash pattern that changes once the colours are used up."""
-
-    tone: str
-    dash: int
-
-    @property
-    def classes(self) -> str:
-        """CSS classes."""
-        return f"{self.tone} dash-{self.dash}" if self.dash else self.tone
-
-
-def styles(comparison: StudyResults) -> list[Style]:
-    """A style for each arm, in order; the first arm, with which the others are compared, has the quiet colour."""
+def styles(comparison: StudyResults) -> list[MarkGroup]:
+    """The colour and the dash of each arm, in order; the first, with which the others are compared, has the quiet colour."""
     if not comparison.arms:
         return []
     first, *others = (
-        Style(tone, index // len(TONES) % len(DASHES)) for index, tone in enumerate(tones(len(comparison.arms)))
+        MarkGroup((), tone=tone, dash=index // len(TONES) % len(DASHES))
+        for index, tone in enumerate(tones(len(comparison.arms)))
     )
     others.insert(comparison.arms.index(comparison.first_arm), first)
     return others
@@ -49,7 +37,7 @@ def paired_differences(arm: Arm, first: Arm) -> list[float]:
     return [difference for difference in differences if abs(difference) <= LARGEST_DRAWABLE]
 
 
-def compared_arms(comparison: StudyResults) -> tuple[tuple[Arm, Style, list[float]], ...]:
+def compared_arms(comparison: StudyResults) -> tuple[tuple[Arm, MarkGroup, list[float]], ...]:
     """Every arm but the first, with its style and its differences."""
     return tuple(
         (arm, style, paired_differences(arm, comparison.first_arm))
@@ -104,7 +92,6 @@ def mean_and_interval(arm: Arm) -> tuple[float, ...]:
 
 
 def differences(comparison: StudyResults) -> Chart:
-    """A row for each arm but the first."""
     arms, limits = compared_arms(comparison), value_range(comparison)
     if not arms or limits is None:
         return Chart(EMPTY if arms else ONE_ARM)
@@ -138,7 +125,6 @@ def differences(comparison: StudyResults) -> Chart:
 
 
 def remarks(comparison: StudyResults) -> list[str]:
-    """Sentences about the arms that are outside the range of the chart."""
     limits, sentences = value_range(comparison), []
     for arm, _, values in compared_arms(comparison):
         outside = [value for value in values if limits and not limits[0] <= value <= limits[1]]
@@ -161,7 +147,6 @@ def _background(comparison: StudyResults, axis: Axis, rows: Axis) -> list[MarkGr
 
 
 def _directions(comparison: StudyResults) -> list[Text]:
-    """Which direction is better."""
     down, up = (WORSE, BETTER) if comparison.higher_is_better else (BETTER, WORSE)
     return [
         Text(f"← {down}", 0, 1, up=15, anchor="start", tone=down),
@@ -169,7 +154,7 @@ def _directions(comparison: StudyResults) -> list[Text]:
     ]
 
 
-def _arm_series(arm: Arm, style: Style, values: list[float], row: int) -> MarkGroup:
+def _arm_series(arm: Arm, style: MarkGroup, values: list[float], row: int) -> MarkGroup:
     """A dot for each seed, and the mean with its interval."""
     # Multiples of the golden ratio spread any number of dots evenly and are the same every time.
     heights = [row + ((index * 0.618034) % 1 - 0.5) * 0.42 for index in range(len(values))]

@@ -37,8 +37,6 @@ class Grid:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The charts of a sweep: lines, or a grid."""
-
     lines: list[tuple[str, Chart]]  # (field, chart)
     grid: Grid | None
     best: str  # the best arm with its mean, as text

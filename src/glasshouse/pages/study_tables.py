@@ -118,7 +118,6 @@ class ArmRow:
 
 
 def rows(comparison: StudyResults) -> list[ArmRow]:
-    """A row for each arm, in order."""
     columns = {column.title: column.cells(comparison.arms) for column in (*COLUMNS, *COSTS)}
     return [
         ArmRow(
@@ -177,7 +176,6 @@ def table(comparison: StudyResults) -> Table:
 
 
 def notes(comparison: StudyResults) -> list[str]:
-    """The remarks on each arm that has some."""
     found = ((arm.name, study_text.notes(arm)) for arm in comparison.arms)
     return [f"{name}: {'; '.join(remarks)}" for name, remarks in found if remarks]
 

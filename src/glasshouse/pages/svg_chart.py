@@ -60,8 +60,6 @@ class Frame:
 
 @dataclass(frozen=True)
 class Plane:
-    """The frame with its two axes."""
-
     frame: Frame
     x_axis: Axis
     y_axis: Axis
@@ -152,7 +150,6 @@ def _y_axis(axis: Axis, frame: Frame, grid: str) -> str:
 
 
 def _labels(chart: Chart, frame: Frame) -> str:
-    """The labels of both axes. A long label of the x axis is moved to the left so that it stays inside the drawing."""
     body, middle = "", (frame.top + frame.bottom) / 2
     if chart.x_label:
         x = min((frame.left + frame.right) / 2, chart.width - 3 * len(chart.x_label))

@@ -28,7 +28,6 @@ MULTIPLIER_CAPTION = (
 
 
 def content(found: RecipeTransfer) -> ScalingContent:
-    """Everything that the page shows."""
     subtitle = "How much compute is the second recipe worth, and does that grow with scale?"
     figures = [
         figure("losses", COMPUTE, "lowest loss", LOSS_CAPTION, _loss_curves(found)),

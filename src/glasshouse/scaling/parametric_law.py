@@ -162,7 +162,6 @@ def fit(
 
 
 def _check_measurements(measured: MeasuredLosses) -> None:
-    """Refuse measurements that cannot tell the coefficients of the law."""
     numbers = len(np.unique(np.round(np.log(measured.tokens), 3)))
     for quantity, count, fault in (("sizes", measured.sizes, FewSizes), ("numbers of tokens", numbers, DataError)):
         if count < LEAST_VALUES:

@@ -67,7 +67,6 @@ class PlannedSize:
 
     @property
     def saved_flops(self) -> float:
-        """The compute of the steps that need not be taken again."""
         return float(self.shape.step_flops * self.shared_steps)
 
 
@@ -133,7 +132,6 @@ def _parameters_by_layers(job: Job, width: int) -> dict[int, int]:
 
 
 def _most_parameters(job: Job) -> int:
-    """The parameters of the largest shape."""
     by_width = (_parameters_by_layers(job, width) for width in range(MOST_WIDTH, 0, -WIDTH_UNIT))
     return next((max(counts.values()) for counts in by_width if counts), 0)
 

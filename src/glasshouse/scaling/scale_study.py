@@ -108,7 +108,6 @@ class ScaleStudy:
         return [self.run(size, seed) for size in self.sizes for seed in self.seeds]
 
     def ended(self) -> int:
-        """How many of them have ended."""
         return sum(run_queue.status(run) in run_queue.ENDED for run in self.runs())
 
 
@@ -199,7 +198,6 @@ def losses_of(study: ScaleStudy, size: SizeRuns) -> list[float]:
 
 
 def losses_at(study: ScaleStudy, budget: float) -> dict[str, list[float]]:
-    """Name of a size -> the losses of its seeds at a budget."""
     return {size.name: losses_of(study, size) for size in study.sizes if size.budget == budget}
 
 

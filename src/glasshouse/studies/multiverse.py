@@ -109,7 +109,6 @@ def cells(
     splits: Sequence[str],
     judge: Callable[[StudyFolder, Design], dict[str, Difference]],
 ) -> tuple[MultiverseCell, ...]:
-    """The verdicts of every universe on every split, so far."""
     metric = study.design().metric
     results = []
     for universe in found:

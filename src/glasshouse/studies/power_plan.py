@@ -104,7 +104,6 @@ def _kind(design: Design) -> tuple[object, ...]:
 
 
 def _paired_differences(study: StudyFolder, design: Design) -> list[list[float]]:
-    """For each arm but the first, its differences from the first arm by seed."""
     first, *others = study_values.final_values(study, design).values()
     return [
         [values[seed] - first[seed] for seed in values.keys() & first.keys() if math.isfinite(values[seed] - first[seed])]

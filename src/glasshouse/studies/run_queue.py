@@ -147,7 +147,6 @@ def _read_queued_run(table: Mapping[str, Any]) -> QueuedRun:
 def _run_groups(
     groups: Sequence[Sequence[QueuedRun]], device: str, title: str, describe: Callable[[QueuedRun], str]
 ) -> None:
-    """Train the runs of the groups that have not ended, group by group."""
     queue = [queued for group in groups for queued in group]
     unfinished = {queued.run for queued in queue if status(queued.run) not in ENDED}
     progress = _QueueProgress(len(queue), len(unfinished), describe)

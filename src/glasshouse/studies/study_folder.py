@@ -233,7 +233,6 @@ class StudyFolder:
         return self.path / "report.html"
 
     def design(self) -> Design:
-        """Everything that was decided before the runs, read from `study.json`."""
         file = self.path / FILE
         try:
             table = kept_json.read(file, dict[str, Any])
@@ -253,7 +252,6 @@ class StudyFolder:
         return RunFolder(self._within(arm.folder, f"seed-{seed}"))
 
     def tuning_run(self, arm: PlannedArm, value: str, seed: int) -> RunFolder:
-        """The run folder of one arm and seed with one value of the tuned field."""
         return RunFolder(self._within(arm.folder, TUNING, value, f"seed-{seed}"))
 
     def _within(self, *names: str) -> Path:
@@ -306,7 +304,6 @@ def find_unambiguous(name: str | os.PathLike[str]) -> StudyFolder | None:
 
 
 def find(name: str | os.PathLike[str]) -> StudyFolder:
-    """The study with that name, or at that path. Raises RunError if it does not exist."""
     if study := find_or_none(name):
         return study
     known = [study.name for study in all_studies()]

@@ -199,7 +199,6 @@ def with_seed(spec: Spec, seed: int) -> Spec:
 
 
 def _device_settings(jobs: Sequence[Job], choice: str) -> str:
-    """The device, the precision and the threads of all arms, or how they were chosen; empty if arms differ."""
     training = jobs[0].spec.training
     if len({(job.spec.training.precision, job.spec.training.threads) for job in jobs}) > 1:
         return ""

@@ -28,7 +28,6 @@ Curve = list[tuple[int, float]]
 
 
 def collect(study: StudyFolder) -> StudyResults:
-    """The results of a study so far."""
     design = study.design()
     values, damage = study_values.readable_values(study, design)
     differences = study_values.verdicts(study, design, values)
