@@ -1,7 +1,4 @@
-"""The page of the attention maps of one text: one HTML file that works offline. Knows nothing of models.
-
-Reports have the same section.
-"""
+"""The page of the attention maps of one text: one HTML file that works offline. Knows nothing of models."""
 
 from pathlib import Path
 

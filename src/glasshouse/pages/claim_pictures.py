@@ -132,14 +132,9 @@ def _figure(trial: Trial, figure: LineFigure | GraphFigure) -> str:
         return computation_graph.draw(figure)
     assert trial.measured
     if not figure.lines:
-        curves = {
-            name.partition("/")[2]: points
-            for name, points in trial.measured.curves.items()
-            if name.partition("/")[0] == figure.name
-        }
-        curves = {name: points for name, points in curves.items() if points}
-        chart = line_charts.xy_chart(curves, figure.x_label, figure.y_label) if curves else None
-        return svg_chart.draw(chart, alone=True) if chart else ""
+        own = {name.partition("/")[::2]: points for name, points in trial.measured.curves.items() if points}
+        curves = {line: points for (name, line), points in own.items() if name == figure.name}
+        return svg_chart.draw(line_charts.xy_chart(curves, figure.x_label, figure.y_label), alone=True) if curves else ""
     lines = {}
     for name, keys in figure.lines.items():
         points = {}
@@ -154,6 +149,4 @@ def _figure(trial: Trial, figure: LineFigure | GraphFigure) -> str:
                 points[float(setting)] = (summary.mean, summary.low, summary.high)
         if points:
             lines[name] = points
-    if not lines:
-        return ""
-    return svg_chart.draw(line_charts.settings_chart(lines, figure.x_label, figure.y_label), alone=True)
+    return svg_chart.draw(line_charts.settings_chart(lines, figure.x_label, figure.y_label), alone=True) if lines else ""

@@ -1,7 +1,4 @@
-"""The words and figures of a claim's pages: verdict symbols, plain sentences, badges and table rows. Pure functions of data.
-
-The command line, the Markdown pages and the HTML page use the same texts, so they cannot disagree.
-"""
+"""The words and figures of a claim: the command line, the Markdown pages and the HTML page share them."""
 
 import math
 from collections import Counter
@@ -160,9 +157,7 @@ def mean_text(series: Series, quantity: Quantity, with_interval: bool = True) ->
     half_width = (summary.high - summary.low) / 2
     if len(finite) == 1 or math.isnan(half_width):
         return f"{summary.mean:.5g}"
-    if not with_interval:
-        return rounded(summary.mean, half_width)
-    if not quantity.per:
+    if not (with_interval and quantity.per):
         return rounded(summary.mean, half_width)
     # "seed" -> "seeds", "block of 2 seeds" -> "blocks of 2 seeds".
     unit, of, each = quantity.per.partition(" of ")

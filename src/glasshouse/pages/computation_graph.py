@@ -1,7 +1,6 @@
 """Computation graphs as SVG strings: values in circles, forward arrows solid, gradients dashed. Knows no claim.
 
-Every arrow is drawn to the right of the line between its
-two nodes, so that a gradient does not hide the forward arrow that it follows back.
+Arrows are drawn to the right of the line between two nodes, so that a gradient does not hide the arrow that it follows back.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""The explorer: one offline HTML page on which a reader follows a token through a model, step by step, with its numbers.
-
-Knows nothing of models: an `Exploration` holds the steps and their numbers.
-"""
+"""The explorer: a page on which a reader follows a token through a model, step by step. Knows nothing of models."""
 
 import base64
 

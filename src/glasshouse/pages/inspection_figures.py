@@ -1,7 +1,4 @@
-"""Figures of what a model does with a text or picture, as image files: scores of tokens, parts of a logit, heat maps.
-
-Pure functions of data; they know nothing of models.
-"""
+"""Figures of what a model does with a text or picture, as image files. Knows nothing of models."""
 
 from __future__ import annotations
 

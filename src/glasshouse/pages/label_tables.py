@@ -1,7 +1,4 @@
-"""Tables of how well each label is predicted, as cells of HTML tables: the confusion matrix, and precision, recall and F1.
-
-If there are many classes, the most frequent keep their own rows: a table that is wider than the page is hard to read.
-"""
+"""Tables of how well each label is predicted: the confusion matrix of the most frequent ones; precision, recall and F1."""
 
 from dataclasses import dataclass
 

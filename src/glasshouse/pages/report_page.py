@@ -1,8 +1,4 @@
-"""The HTML page of a run: `render` turns a `Report` into one file that works offline.
-
-Knows nothing of run folders or models: everything on the page comes from the `Report`. Style, scripts and images are inside
-the page, and its content security policy forbids every network request.
-"""
+"""The HTML page of a run. Everything comes from its `Report`; the page's security policy forbids every network request."""
 
 from collections.abc import Sequence
 

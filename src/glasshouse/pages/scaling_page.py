@@ -1,7 +1,4 @@
-"""The page of a scaling study, or of two recipes compared by their scaling curves: a plain answer, figures, tables.
-
-It is one HTML file that works offline. Knows nothing of how the laws were fitted.
-"""
+"""The page of a scaling study, or of two recipes compared by their scaling curves. Knows nothing of how laws are fitted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

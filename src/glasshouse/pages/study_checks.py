@@ -1,7 +1,4 @@
-"""What stands beside the verdicts of a study, as text: its registration, replications, multiverse and all pairs of arms.
-
-Knows no HTML.
-"""
+"""What stands beside the verdicts of a study, as text: registration, replications, multiverse, all pairs. Knows no HTML."""
 
 from collections import Counter
 from dataclasses import dataclass

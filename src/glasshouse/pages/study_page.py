@@ -1,8 +1,4 @@
-"""The HTML page of a study: `render` turns `StudyResults` into one file that works offline.
-
-Knows nothing of study folders or runs: everything on the page comes from `StudyResults`. `draw` writes the study's figure
-as an image file.
-"""
+"""The HTML page of a study, and its figure as an image file. Everything comes from `StudyResults`."""
 
 import math
 from collections import Counter

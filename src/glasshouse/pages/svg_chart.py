@@ -7,7 +7,9 @@ the drawn numbers for charts.js.
 import json
 import math
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 import numpy as np
@@ -29,6 +31,8 @@ SHAPES = {
 HOLLOW = ("ring", "cross")
 # Pixels of a character, a row of a turned label and a row of the legend, and how far marks may leave the frame.
 CHARACTER, LABEL_ROW, LEGEND_ROW, EDGE = 7.2, 14, 18, 4
+# The x and the y of points -> their coordinates in the drawing.
+Places = Callable[..., list[str]]
 # With longer names, the legend has one column.
 LONGEST_IN_COLUMNS = 34
 # The style of a chart that stands in a file of its own.
@@ -57,21 +61,11 @@ class Frame:
         """The y coordinate at this fraction of the height, from the bottom."""
         return self.bottom - fraction * (self.bottom - self.top)
 
-
-@dataclass(frozen=True)
-class Plane:
-    frame: Frame
-    x_axis: Axis
-    y_axis: Axis
-
-    def places(self, x: Numbers, y: Numbers, at_edge: bool = False) -> list[str]:
+    def places(self, x_axis: Axis, y_axis: Axis, x: Numbers, y: Numbers, at_edge: bool = False) -> list[str]:
         """The coordinates of points; the empty string for a point without a place."""
-        across, up = self.x_axis.fractions(x), self.y_axis.fractions(y)
+        across, up = x_axis.fractions(x), y_axis.fractions(y)
         pairs = zip(across, np.clip(up, 0, 1) if at_edge else up, strict=True)
-        return [
-            "" if math.isnan(right + height) else f"{self.frame.x(right):.1f} {self.frame.y(height):.1f}"
-            for right, height in pairs
-        ]
+        return ["" if math.isnan(right + height) else f"{self.x(right):.1f} {self.y(height):.1f}" for right, height in pairs]
 
 
 def draw(chart: Chart, alone: bool = False) -> str:
@@ -88,7 +82,8 @@ def draw(chart: Chart, alone: bool = False) -> str:
     body = _x_axis(chart, frame)
     for name, axis in chart.scales.items():
         hidden = "" if name == chart.shown else ' display="none"'
-        marks = "".join(_series(series, Plane(frame, chart.x, axis)) for series in chart.series)
+        places = partial(frame.places, chart.x, axis)
+        marks = "".join(_series(series, places) for series in chart.series)
         body += f'<g data-scale="{name}"{hidden}>{_y_axis(axis, frame, chart.grid)}{window}{marks}</svg></g>'
     body += _labels(chart, frame) + "".join(_text(text, frame) for text in chart.texts)
     legend, rows = _legend(chart) if alone else ("", 0)
@@ -170,28 +165,28 @@ def _text(text: Text, frame: Frame) -> str:
     )
 
 
-def _series(series: MarkGroup, plane: Plane) -> str:
+def _series(series: MarkGroup, places: Places) -> str:
     body = f"<title>{escape(series.about)}</title>" if series.about else ""
-    body += "".join(_mark(mark, plane, series.dash) for mark in series.marks)
+    body += "".join(_mark(mark, places, series.dash) for mark in series.marks)
     index = "" if series.curve is None else f' data-curve="{series.curve}"'
     colour = LIGHT[series.tone]
     return f'<g class="curve {series.tone}" fill="{colour}" stroke="{colour}"{index}>{body}</g>'
 
 
-def _mark(mark: Mark, plane: Plane, dash: int) -> str:
+def _mark(mark: Mark, places: Places, dash: int) -> str:
     match mark:
         case Line():
-            return _line(mark, plane.places(mark.x, mark.y), dash)
+            return _line(mark, places(mark.x, mark.y), dash)
         case Dots():
-            return _dots(mark, plane.places(mark.x, mark.y, mark.at_edge))
+            return _dots(mark, places(mark.x, mark.y, mark.at_edge))
         case Interval():
             ends, at = (mark.low, mark.high), (mark.at, mark.at)
-            start, end = plane.places(ends, at) if mark.across else plane.places(at, ends)
+            start, end = places(ends, at) if mark.across else places(at, ends)
             cap = f"m0 -{mark.cap}v{2 * mark.cap}" if mark.across else f"m-{mark.cap} 0h{2 * mark.cap}"
             path = f"M{start}{cap}M{start}L{end}{cap}" if start and end else ""
             return f'<path class="interval" fill="none" stroke-width="{mark.width}" d="{path}"/>' if path else ""
         case Band():
-            upper, lower = plane.places(mark.x, mark.high), plane.places(mark.x, mark.low)
+            upper, lower = places(mark.x, mark.high), places(mark.x, mark.low)
             corners = "L".join(filter(None, [*upper, *reversed(lower)]))
             return f'<path class="band" stroke="none" fill-opacity="{mark.opacity}" d="M{corners}z"/>' if corners else ""
 

@@ -70,9 +70,7 @@ def check_pairs(arms: int) -> None:
     """Refuse numbers of arms whose pairs cannot be judged in a useful way."""
     if not 2 <= arms <= MOST_PAIRED_ARMS:
         pairs = arms * (arms - 1) // 2
-        raise SpecError(
-            f"{arms} arms have {pairs:,} pairs, and 2 to {MOST_PAIRED_ARMS} arms are judged; leave --all-pairs out"
-        )
+        raise SpecError(f"{arms} arms have {pairs} pairs; name at most {MOST_PAIRED_ARMS} arms, or leave --all-pairs out")
 
 
 def add_pairs(study: StudyFolder) -> None:
