@@ -9,7 +9,7 @@ import torch
 import glasshouse
 from glasshouse.records import atomic_files, checkpoint
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.scaling import budget_forecast, rate_rule, scale_study, scale_training
+from glasshouse.scaling import budget_forecast, scale_study, scale_training
 from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.studies import run_queue
 
@@ -65,7 +65,7 @@ def test_a_branch_equals_a_run_from_the_start(words, seeds):
 
 @pytest.mark.slow
 def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_first(words, monkeypatch):
-    monkeypatch.setattr(rate_rule, "FACTORS", (0.5, 1.0, 2.0))
+    monkeypatch.setattr(scale_study, "FACTORS", (0.5, 1.0, 2.0))
     study = glasshouse.scaling.plan(*words, budgets="1e8,2e8,4e8", seeds=1, **OPTIONS)
     assert len(study.swept) == 2
     assert {size.budget for size in study.swept} == {2e8}
@@ -115,7 +115,7 @@ def test_a_sweep_goes_beyond_its_edge(words, monkeypatch):
     assert rule is not None
     assert not rule.small.at_edge
     losses.update({float(f"{highest * 2**power:.3g}"): 3.0 - power for power in range(1, 9)})
-    assert len(scale_study.swept_rates(study, size)) == len(study.rates) + rate_rule.EXTENSIONS
+    assert len(scale_study.swept_rates(study, size)) == len(study.rates) + scale_study.EXTENSIONS
     rule = scale_study.learning_rates(study)
     assert rule is not None
     assert rule.small.at_edge

@@ -9,7 +9,7 @@ import numpy as np
 
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs import resolve_spec
-from glasshouse.scaling import rate_rule, scale_plan, scale_study
+from glasshouse.scaling import scale_plan, scale_study
 from glasshouse.scaling.scale_plan import PlannedSize
 from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
 from glasshouse.scaling.scaling_options import RECIPE, PlanOptions
@@ -111,7 +111,7 @@ def _with_sweep(study: ScaleStudy, rate: float) -> ScaleStudy:
     middle = study.budgets[(len(study.budgets) - 1) // 2]
     sizes = [size for size in study.sizes if size.budget == middle]
     swept = tuple(replace(size, saved_flops=0.0) for size in (sizes[0], sizes[-1]))
-    rates = tuple(float(f"{rate * factor:.3g}") for factor in rate_rule.FACTORS)
+    rates = tuple(float(f"{rate * factor:.3g}") for factor in scale_study.FACTORS)
     seconds = len(rates) * sum(size.facts["plan"]["seconds"] for size in swept)
     return replace(study, swept=swept, rates=rates, seconds=study.seconds + seconds)
 

@@ -1,7 +1,8 @@
 """A scaling study on disk: a folder with `scaling.json` and a run for each size, budget and seed.
 
-The plan is written before the first run. A sweep at two sizes gives every size its learning rate. The losses of the largest
-budget are predicted from the smaller ones before its first run (`budget_forecast`). Runs of one shape and budget train
+The plan is written before the first run. A sweep at two sizes gives every size its learning rate, by a power law in N
+through their best rates: one rate for all would favour the sizes that it suits. The losses of the largest budget are
+predicted from the smaller ones before its first run (`budget_forecast`). Runs of one shape and budget train
 together as replicas where that is faster. The same command continues a study that was interrupted.
 """
 
@@ -9,19 +10,19 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
+from glasshouse import formatting
 from glasshouse.records import containment, kept_json, user_paths
 from glasshouse.records.kept_schema import Also, Between, Count, Seconds, Seed, Size, Step, Text, as_type
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.scaling import compute_optimal, rate_rule
+from glasshouse.scaling import compute_optimal
 from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN, MeasuredLosses
-from glasshouse.scaling.rate_rule import RateRule
 from glasshouse.scaling.scaling_fit import MOST_FLOPS
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import run_queue, study_folder, study_values
@@ -34,6 +35,43 @@ Flops = Annotated[float, Between(1, MOST_FLOPS)]
 Amount = Annotated[int, Between(1, 1e30)]
 Rate = Annotated[float, Between(0, 1e6)]
 EXACT, SIX_ND = FLOP_COUNTS = ("exact", "6ND")
+# The rates of a sweep, as multiples of the recipe's.
+FACTORS = tuple(2.0**power for power in range(-3, 4))
+# At most so many rates are added beyond the edge of a sweep, each twice or half the one at the edge.
+EXTENSIONS = 3
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class SweptSize:
+    """A size with the rate at which its loss is lowest. `at_edge`: no lower, or no higher rate was tried."""
+
+    parameters: float
+    rate: float
+    at_edge: bool
+
+
+@dataclass(frozen=True)
+class RateRule:
+    """The power law through the best rates of a small and a large size."""
+
+    small: SweptSize
+    large: SweptSize
+
+    @property
+    def exponent(self) -> float:
+        return math.log(self.large.rate / self.small.rate) / math.log(self.large.parameters / self.small.parameters)
+
+    def rate(self, parameters: float) -> float:
+        """The learning rate of a size, rounded so that it is the same on every machine."""
+        rate = self.small.rate * (parameters / self.small.parameters) ** self.exponent
+        return float(f"{rate:.{DIGITS}g}")
+
+    def __str__(self) -> str:
+        rule = " and ".join(f"{each.rate:.2g} for {formatting.count(each.parameters)}" for each in (self.small, self.large))
+        edge = "; a best rate lies at the edge of the sweep" if self.small.at_edge or self.large.at_edge else ""
+        law = f"proportional to N^{self.exponent:.2f}"
+        return f"each size has its own learning rate, {law}: {rule} parameters, by a sweep{edge}"
 
 
 @dataclass(frozen=True)
@@ -147,14 +185,38 @@ def _folder(name: Path) -> Path | None:
 def swept_rates(study: ScaleStudy, size: SizeRuns) -> list[float]:
     """The learning rates that the sweep tries at a size, so far. Where the best lies at the edge, more follow at the end."""
     rates = list(study.rates)
-    for _ in range(rate_rule.EXTENSIONS):
+    for _ in range(EXTENSIONS):
         losses = _swept_losses(study, size, rates)
-        best = None if None in losses.values() else rate_rule.best_rate(1.0, losses)
+        best = None if None in losses.values() else best_rate(1.0, losses)
         if best is None or not best.at_edge:
             break
         step = 2.0 if best.rate == max(rates) else 0.5
         rates.append(float(f"{best.rate * step:.3g}"))
     return rates
+
+
+def best_rate(parameters: float, losses: Mapping[float, float]) -> SweptSize | None:
+    """The rate with the lowest loss, by a parabola in log rate through the best tried rate and its neighbours.
+
+    losses: rate -> loss, NaN if the run diverged. None if all did.
+    """
+    rates = sorted(rate for rate, loss in losses.items() if math.isfinite(loss))
+    if not rates:
+        return None
+    place = min(range(len(rates)), key=lambda index: losses[rates[index]])
+    if place in (0, len(rates) - 1):
+        # A higher rate that diverged is an edge as well as one that was not tried, but nothing is missing there.
+        tried = sorted(losses)
+        return SweptSize(parameters, rates[place], rates[place] in (tried[0], tried[-1]))
+    return SweptSize(parameters, _vertex(rates[place - 1 : place + 2], losses), False)
+
+
+def _vertex(rates: Sequence[float], losses: Mapping[float, float]) -> float:
+    x = np.log(rates)
+    curvature, slope, _ = np.polyfit(x - x[1], [losses[rate] for rate in rates], 2)
+    if curvature <= 0:
+        return rates[1]
+    return float(np.exp(np.clip(x[1] - slope / (2 * curvature), x[0], x[2])))
 
 
 def _swept_losses(study: ScaleStudy, size: SizeRuns, rates: Sequence[float]) -> dict[float, Any]:
@@ -169,7 +231,7 @@ def learning_rates(study: ScaleStudy) -> RateRule | None:
         losses = _swept_losses(study, size, swept_rates(study, size))
         if None in losses.values():
             return None
-        best = rate_rule.best_rate(size.parameters[compute_optimal.WITH_HEAD], losses)
+        best = best_rate(size.parameters[compute_optimal.WITH_HEAD], losses)
         if best is None:
             raise RunError(f"{size.name} diverged at every learning rate; plan again with a lower training.learning_rate")
         found.append(best)

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from glasshouse.launching.submission import Submission
 from glasshouse.records import containment, lock
-from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule, scale_study
-from glasshouse.scaling.rate_rule import RateRule
-from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
+from glasshouse.scaling import budget_forecast, compute_optimal, scale_study
+from glasshouse.scaling.scale_study import RateRule, ScaleStudy, SizeRuns
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import Interrupted
 from glasshouse.specs.spec import Spec
@@ -33,7 +32,7 @@ def train(study: ScaleStudy, place: Place) -> Submission | None:
 
     with lock.hold(study.path, "wait for it or stop it"):
         try:
-            for _ in range(1 + rate_rule.EXTENSIONS):  # after the first time those that the sweep has added
+            for _ in range(1 + scale_study.EXTENSIONS):  # after the first time those that the sweep has added
                 if submitted := run(_sweep_queue(study), f"{study.name}: learning rates"):
                     return submitted
             rule = scale_study.learning_rates(study)
