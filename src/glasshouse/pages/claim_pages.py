@@ -68,12 +68,10 @@ def index(cases: Sequence[Case], groups: Sequence[str]) -> str:
         f"Of {len(claims)} claims: {tally}. {replication_summary(claims)}",
         LEGEND,
         SEEDS,
-    ]
-    parts.append(
         "Made by `glasshouse claims report --output docs/claims` and checked by `glasshouse claims check docs/claims`, "
         "which computes every figure again from the registered plans in `registry/` and the values of each seed in "
-        "`values/`. `glasshouse claim NAME` tries one."
-    )
+        "`values/`. `glasshouse claim NAME` tries one.",
+    ]
     for group in groups:
         parts.append(f"## {group}")
         in_group = sorted((case for case in cases if case.group == group), key=lambda case: case.is_control)
@@ -110,33 +108,29 @@ def page(case: Case, svgs: Mapping[str, str]) -> str:
     trial = case.original
     badges = " · ".join(claim_text.badges(case))
     statement, procedure = claim_text.statement_and_procedure(case)
-    parts = [f"# {escape(case.name)}", f"> {escape(statement)}"]
-    parts.append(f"**{claim_text.verdict_text(case)}.** {escape(claim_text.answer(case))}")
-    parts.append(f"*{escape(badges)}*")
-    parts.append(
-        f"**What was asserted.** {escape(statement)} Source: {escape(case.source)}. Reported: {escape(case.reported)}."
-    )
-    parts.append(f"**Why one might think so.** {escape(case.why)}")
-    parts.append(f"**The experiment.** {escape(procedure)}")
+    parts = [
+        f"# {escape(case.name)}",
+        f"> {escape(statement)}",
+        f"**{claim_text.verdict_text(case)}.** {escape(claim_text.answer(case))}",
+        f"*{escape(badges)}*",
+        f"**What was asserted.** {escape(statement)} Source: {escape(case.source)}. Reported: {escape(case.reported)}.",
+        f"**Why one might think so.** {escape(case.why)}",
+        f"**The experiment.** {escape(procedure)}",
+    ]
     if "comparisons" in svgs:
         parts.append(f"**The comparisons.**\n\n![comparisons](pictures/{case.name}-comparisons.svg)")
     parts += [f"![{name}](pictures/{case.name}-{name}.svg)" for name in svgs if name not in FOREST_PLOTS]
     if trial and trial.finding:
-        parts.append("**The verdict, comparison by comparison.**")
-        parts.append(_verdict_list(trial, decides=True))
+        parts += ["**The verdict, comparison by comparison.**", _verdict_list(trial, decides=True)]
         picture = f"![beside](pictures/{case.name}-beside.svg)\n\n" if "beside" in svgs else ""
         if beside := _verdict_list(trial, decides=False):
             parts.append(_details(claim_text.BESIDE, picture + beside))
     parts.append(f"**What would change it.** {escape(case.would_change)}")
     if trial:
-        parts.append(
-            _details(
-                "All measured values", table(("", "reported", "measured", "metric"), _escaped(claim_text.value_rows(trial)))
-            )
-        )
+        values = [list(map(escape, row)) for row in claim_text.value_rows(trial)]
+        parts.append(_details("All measured values", table(("", "reported", "measured", "metric"), values)))
         parts.append(_details("Tuning, sizes and notes", _facts(trial)))
-    parts.append(_details("Registration, trials and commands", _bookkeeping(case)))
-    parts.append("[All claims](index.md)")
+    parts += [_details("Registration, trials and commands", _bookkeeping(case)), "[All claims](index.md)"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -156,9 +150,8 @@ def _verdict_list(trial: Trial, decides: bool) -> str:
 def _facts(trial: Trial) -> str:
     if not trial.measured:
         return ""
-    lines = [f"- {escape(what)}: {escape(text)}" for what, text in trial.measured.facts]
-    lines += [f"- {escape(note)}" for note in trial.measured.notes]
-    return "\n".join(lines)
+    facts = [f"{what}: {text}" for what, text in trial.measured.facts]
+    return "\n".join(f"- {escape(line)}" for line in (*facts, *trial.measured.notes))
 
 
 def _bookkeeping(case: Case) -> str:
@@ -180,14 +173,8 @@ def _details(summary: str, content: str) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the empty string without rows."""
-    lines = [head, ["---"] * len(head), *rows]
-    return (
-        "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) if rows else ""
-    )
-
-
-def _escaped(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [[escape(cell) for cell in row] for row in rows]
+    lines = [head, ["---"] * len(head), *rows] if rows else []
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def escape(text: str) -> str:

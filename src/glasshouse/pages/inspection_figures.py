@@ -45,10 +45,7 @@ def bars(
     panel.set_ylim(len(names) - 0.4, -0.6)
     panel.set_xlabel(x_label, color=figures.SOFT, fontsize=9)
     panel.set_title("\n".join(textwrap.wrap(plain(title), 90)), fontsize=9.5, color=figures.INK, loc="left")
-    panel.grid(axis="x", color=figures.HAIRLINE, linewidth=0.8)
-    panel.set_axisbelow(True)
-    panel.spines[["top", "right", "left", "bottom"]].set_visible(False)
-    panel.tick_params(length=0, colors=figures.SOFT)
+    figures.style_panel(panel, "x")
     panel.tick_params(axis="y", labelcolor=figures.INK)
     figures.save(figure, path)
 
