@@ -35,7 +35,7 @@ from glasshouse.generation.sampling_options import Sampling
 from glasshouse.interop import gguf_models
 from glasshouse.interop.imported_model import ImportedModel, save_as_run
 from glasshouse.llms import llama_cpp_server
-from glasshouse.models import int8_weights
+from glasshouse.models import weight_formats
 from glasshouse.runs.run import Run
 from glasshouse.specs.spec import ModelSpec
 from glasshouse.tokenizers.byte_pair import BytePair
@@ -158,8 +158,8 @@ def main() -> None:
     model = models.build(spec_of(sizes), sizes[0], context).to(device, dtype).eval()
     generators = {"ours": ours(model, context), "transformers": theirs(sizes, context, device, dtype)}
     folder = tempfile.TemporaryDirectory()
-    if not gpu and options.without != "ours, int8" and int8_weights.can_have_int8_weights(model):
-        generators["ours, int8"] = ours(int8_weights.with_int8_weights(copy.deepcopy(model)), context)
+    if not gpu and options.without != "ours, int8" and weight_formats.can_have_int8_weights(model):
+        generators["ours, int8"] = ours(weight_formats.with_int8_weights(copy.deepcopy(model)), context)
     if not gpu and options.without != "llama.cpp" and all(map(find_spec, ("xllamacpp", "gguf"))):
         generators["llama.cpp"] = llama_cpp(model, spec_of(sizes), sizes[0], context, max(batches), Path(folder.name))
     table = Table("batch", "", "tokens/s", "ratio", "first token, ms", "tokens/s after it", "first round, s")

@@ -19,6 +19,7 @@ from glasshouse.parts import fp8_products
 from glasshouse.records import machine, progress_bar
 from glasshouse.training import devices
 from glasshouse.training.job import Job
+from glasshouse.training.replicas import evaluate
 from glasshouse.verdicts import verdict
 from glasshouse.verdicts.verdict import VerdictRule
 
@@ -47,7 +48,7 @@ def final_loss(form: str, seed: int, steps: int, smoke: bool) -> float:
     engine = job.engine("bf16")
     for step in range(steps):
         engine.step(step)
-    return engine.evaluate(job.prepared.splits["validation"])["loss"]
+    return evaluate(engine, job.prepared.splits["validation"], final=False).metrics["loss"]
 
 
 def losses(forms: list[str], seeds: int, steps: int, jobs: int, smoke: bool) -> dict[str, dict[int, float]]:

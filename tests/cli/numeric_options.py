@@ -10,14 +10,14 @@ from glasshouse.cli.application import application
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.scaling.scaling_options import FitOptions, PlanOptions
-from glasshouse.specs.options import options_of
+from glasshouse.specs.options import fields
 from glasshouse.studies.study_options import StudyOptions
 
 # The limits of options that a dataclass declares.
 DECLARED = {
-    option.name: option.high
+    name: field.rule.maximum
     for kind in (FitOptions, Sampling, StudyOptions, Slurm, PlanOptions)
-    for option in options_of(kind)
+    for name, field in fields(kind).items()
 }
 
 

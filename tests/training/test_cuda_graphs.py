@@ -16,7 +16,7 @@ from glasshouse.tasks.base import IGNORED
 from glasshouse.training import cuda_graphs, loop
 from glasshouse.training.engine import Engine
 from glasshouse.training.job import Job
-from glasshouse.training.replicas import Replicas
+from glasshouse.training.replicas import Replicas, evaluate
 from tests.needs import needs_cuda
 from tests.training.small_runs import (
     CHARACTER_MODEL,
@@ -58,7 +58,8 @@ def evaluate_repeatedly(job: Job, engine) -> list[dict[str, float]]:
     """The validation metrics of each member, three times, so that forward passes are recorded and replayed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cuda_graphs, "MIN_CALLS", 1)
-        return [member.evaluate(job.prepared.splits["validation"]) for _ in range(3) for member in engine.members]
+        shard = job.prepared.splits["validation"]
+        return [evaluate(member, shard, final=False).metrics for _ in range(3) for member in engine.members]
 
 
 def assert_same_metrics(first: list[dict[str, float]], second: list[dict[str, float]]) -> None:

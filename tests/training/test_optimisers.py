@@ -1,4 +1,4 @@
-"""Optimisers: every one of the catalogue passes the same battery. Tests of each formula are in files of their own."""
+"""Optimisers: every one of the catalogue passes the same battery. AdamW and Muon have further tests elsewhere."""
 
 import subprocess
 import sys
@@ -18,10 +18,21 @@ from glasshouse.training.adamw import AdamW
 from glasshouse.training.job import Job
 from tests.refusals import refused
 from tests.training import small_runs
-from tests.training.optimiser_battery import build, set_gradients, set_rate, small_model, take_steps, training_spec, weights
+from tests.training.optimiser_battery import (
+    RATE,
+    build,
+    set_gradients,
+    set_rate,
+    small_model,
+    take_steps,
+    training_spec,
+    weights,
+)
 from tests.training.small_runs import CPU, demo_spec, logged_metrics, newest_checkpoint, train_demo
 
 CONSTANT = "training.schedule=constant"
+DECAY = 0.2
+BETA1, BETA2 = 0.8, 0.95
 
 
 @pytest.fixture(params=catalogue.names("optimiser"))
@@ -241,3 +252,38 @@ job.engine().step(0)
 assert "torch._dynamo" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+@pytest.mark.parametrize(("momentum", "nesterov"), [(0.9, True), (0.9, False), (0.0, True), (0.0, False)])
+def test_sgd_steps_along_the_momentum(momentum, nesterov):
+    model = small_model()
+    optimiser = build(model, training_spec("sgd", momentum=momentum, nesterov=nesterov, weight_decay=DECAY))
+    set_rate(optimiser)
+    expected = weights(model)
+    velocity = {name: torch.zeros_like(tensor) for name, tensor in expected.items()}
+    for step in range(4):
+        set_gradients(model, step)
+        for name, parameter in model.named_parameters():
+            gradient = parameter.grad + (DECAY * expected[name] if parameter.dim() >= 2 else 0.0)
+            velocity[name] = momentum * velocity[name] + gradient
+            direction = gradient + momentum * velocity[name] if nesterov else velocity[name]
+            expected[name] = expected[name] - RATE * direction
+        optimiser.step()
+    torch.testing.assert_close(weights(model), expected)
+
+
+def test_lion_steps_by_the_sign_of_an_average_and_decay():
+    model = small_model()
+    optimiser = build(model, training_spec("lion", beta1=BETA1, beta2=BETA2, weight_decay=DECAY))
+    set_rate(optimiser)
+    expected = weights(model)
+    average = {name: torch.zeros_like(tensor) for name, tensor in expected.items()}
+    for step in range(4):
+        set_gradients(model, step)
+        for name, parameter in model.named_parameters():
+            direction = torch.sign(BETA1 * average[name] + (1 - BETA1) * parameter.grad)
+            decay = DECAY if parameter.dim() >= 2 else 0.0
+            expected[name] = expected[name] - RATE * (direction + decay * expected[name])
+            average[name] = BETA2 * average[name] + (1 - BETA2) * parameter.grad
+        optimiser.step()
+    torch.testing.assert_close(weights(model), expected)

@@ -12,7 +12,7 @@ from typer.main import get_command
 from glasshouse import interrupts
 from glasshouse.cli.application import application
 from glasshouse.formatting import one_line
-from glasshouse.specs.errors import Caller, GlasshouseError, Verbatim, plain
+from glasshouse.specs.errors import GlasshouseError, Verbatim, as_argument, plain
 
 # Errors of the file system that the user can fix, and how. Any other OSError is a bug and keeps its traceback.
 FIXABLE_ERRORS = {
@@ -58,7 +58,7 @@ def main() -> None:
 
 def print_error(error: GlasshouseError) -> None:
     """Print an error in the words of the command that was typed."""
-    print(f"glasshouse: {one_line(error.told(CommandLine(sys.argv[1:])))}", file=sys.stderr)
+    print(f"glasshouse: {one_line(error.told(CommandLine(sys.argv[1:]).assigned))}", file=sys.stderr)
 
 
 class CommandLine:
@@ -74,7 +74,7 @@ class CommandLine:
     def assigned(self, field: str, value: object) -> str:
         name = field.rpartition(".")[2]
         if "." in field and self.takes_fields:
-            return Caller().assigned(field, value)
+            return as_argument(field, value)
         option = self.options.get(name) or self.options.get(f"{name}_field")
         return f"{option}{' ' if isinstance(value, Verbatim) else '='}{plain(value)}" if option else ""
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 from rich.markup import escape
@@ -12,7 +12,7 @@ from rich.markup import escape
 from glasshouse.cli.tables import console
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.specs.options import given, options_of
+from glasshouse.specs.options import fields, given
 
 Command = Callable[..., None]
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -108,21 +108,22 @@ def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: Any) -> C
     """
 
     def decorate(command: Command) -> Command:
-        declared = [each for each in options_of(kind) if each.name not in leave_out]
+        declared = {name: field for name, field in fields(kind).items() if name not in leave_out}
         hints = get_type_hints(command, include_extras=True)
         [taken] = [name for name, hint in hints.items() if hint is kind]
 
         @wraps(command)
         def with_object(**values: Any) -> None:
-            chosen = {each.name: values.pop(each.name) for each in declared}
+            chosen = {name: values.pop(name) for name in declared}
             command(**values, **{taken: kind(**chosen)})
 
         added = []
-        for each in declared:
-            shown = option(each.text, f"--{each.name.replace('_', '-')}", metavar=each.metavar or None)
-            hint: Any = Annotated[each.kind if each.default is not None else each.kind | None, shown]
-            default = defaults.get(each.name, each.default)
-            added.append(inspect.Parameter(each.name, KEYWORD, default=default, annotation=hint))
+        for name, field in declared.items():
+            shown = option(field.rule.about, f"--{name.replace('_', '-')}", metavar=field.rule.metavar or None)
+            # Of several types, the first is what one types.
+            typed = get_args(field.kind)[0] if get_args(field.kind) else field.kind
+            hint: Any = Annotated[typed if field.default is not None else typed | None, shown]
+            added.append(inspect.Parameter(name, KEYWORD, default=defaults.get(name, field.default), annotation=hint))
         parameters = []
         for parameter in inspect.signature(command).parameters.values():
             if parameter.name == taken:

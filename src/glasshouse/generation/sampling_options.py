@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from glasshouse.specs import options
-from glasshouse.specs.options import option
+from glasshouse.specs.spec_fields import setting
 
 
 @dataclass(frozen=True)
@@ -13,16 +13,18 @@ class Sampling:
     The repetition penalty applies to the tokens of the prompt and the text so far, the other penalties to generated tokens.
     """
 
-    repetition_penalty: float = option(1.0, "Above 1, tokens that occurred before become less likely.", above=0)
-    presence_penalty: float = option(0.0, "Subtracted from the logit of a token that was generated.", low=-2, high=2)
-    frequency_penalty: float = option(0.0, "As often as the token was generated.", low=-2, high=2)
-    temperature: float = option(1.0, "The sampling temperature; 0 is greedy decoding.", low=0)
-    top_k: int = option(0, "Sample from the K most likely tokens; 0 turns this off.", low=0, high=10**7)
-    top_p: float = option(
-        1.0, "Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.", above=0, high=1
+    repetition_penalty: float = setting(1.0, "Above 1, tokens that occurred before become less likely.", above=0)
+    presence_penalty: float = setting(0.0, "Subtracted from the logit of a token that was generated.", minimum=-2, maximum=2)
+    frequency_penalty: float = setting(0.0, "As often as the token was generated.", minimum=-2, maximum=2)
+    temperature: float = setting(1.0, "The sampling temperature; 0 is greedy decoding.", minimum=0)
+    top_k: int = setting(0, "Sample from the K most likely tokens; 0 turns this off.", minimum=0, maximum=10**7)
+    top_p: float = setting(
+        1.0, "Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.", above=0, maximum=1
     )
-    min_p: float = option(0.0, "Exclude tokens below P times the largest probability; 0 turns this off.", low=0, high=1)
-    seed: int = option(0, "The random seed; the same seed gives the same text.", low=0, high=2**63 - 1)
+    min_p: float = setting(
+        0.0, "Exclude tokens below P times the largest probability; 0 turns this off.", minimum=0, maximum=1
+    )
+    seed: int = setting(0, "The random seed; the same seed gives the same text.", minimum=0, maximum=2**63 - 1)
 
     def __post_init__(self) -> None:
         options.check(self)

@@ -9,7 +9,8 @@ from typing import Any
 from glasshouse.records import user_paths
 from glasshouse.specs import catalogue, options, toml_text
 from glasshouse.specs.errors import LaunchError
-from glasshouse.specs.options import option, options_of, words
+from glasshouse.specs.options import words
+from glasshouse.specs.spec_fields import fields, setting
 
 FILE = "cluster.toml"
 # Slurm may send a signal so much earlier than it was asked to.
@@ -25,24 +26,24 @@ class ClusterSettings:
     """What a job asks of a cluster, and how Glasshouse is started there: the lines of a cluster file, each with a value for
     the example. An empty value leaves the choice to Slurm."""
 
-    partition: str = option("", "`sinfo` lists the partitions; without this line: the default partition", '"gpu"')
-    account: str = option("", "who pays, if your cluster asks for it", '"my-project"')
-    time: str = option("", "the time limit of a job; a job that reaches it saves, and goes on in the queue", '"4:00:00"')
-    nodes: int = option(1, "the nodes of one run; each run of a study has one node", "1", low=1)
-    gpus_per_node: int = option(0, "the GPUs of each node", "1", low=0)
-    cpus_per_task: int = option(0, "CPU cores for each node's part of a job", "8", low=0)
-    memory: str = option("", "main memory of each node", '"32G"')
-    processes_per_node: int = option(0, "processes of a run on each node; 0: one for each GPU, or one", "0", low=0)
-    jobs: int = option(0, "into how many jobs the runs of a study are divided; 0: as many as possible", "0", low=0)
-    save_seconds: int = option(90, "how long before the time limit a run is told to save", "90", low=1)
-    setup: tuple[str, ...] = option(
+    partition: str = setting("", "`sinfo` lists the partitions; without this line: the default partition", '"gpu"')
+    account: str = setting("", "who pays, if your cluster asks for it", '"my-project"')
+    time: str = setting("", "the time limit of a job; a job that reaches it saves, and goes on in the queue", '"4:00:00"')
+    nodes: int = setting(1, "the nodes of one run; each run of a study has one node", "1", minimum=1)
+    gpus_per_node: int = setting(0, "the GPUs of each node", "1", minimum=0)
+    cpus_per_task: int = setting(0, "CPU cores for each node's part of a job", "8", minimum=0)
+    memory: str = setting("", "main memory of each node", '"32G"')
+    processes_per_node: int = setting(0, "processes of a run on each node; 0: one for each GPU, or one", "0", minimum=0)
+    jobs: int = setting(0, "into how many jobs the runs of a study are divided; 0: as many as possible", "0", minimum=0)
+    save_seconds: int = setting(90, "how long before the time limit a run is told to save", "90", minimum=1)
+    setup: tuple[str, ...] = setting(
         (), "shell lines that make Python ready on a compute node", '["source ~/venvs/glasshouse/bin/activate"]'
     )
-    python: str = option(
+    python: str = setting(
         "", "the Python that has Glasshouse; without this line: the one that submits, which the nodes must see", '"python3"'
     )
-    container: str = option("", "what stands before Python: a container", '"apptainer exec --nv glasshouse.sif"')
-    sbatch: tuple[str, ...] = option((), "further options of sbatch", '["--constraint=a100", "--mail-type=FAIL"]')
+    container: str = setting("", "what stands before Python: a container", '"apptainer exec --nv glasshouse.sif"')
+    sbatch: tuple[str, ...] = setting((), "further options of sbatch", '["--constraint=a100", "--mail-type=FAIL"]')
 
     @property
     def processes_on_a_node(self) -> int:
@@ -85,8 +86,8 @@ EXAMPLE = """\
 # The habits of a Slurm cluster. Glasshouse reads the first of these files that exists: the file that GLASSHOUSE_CLUSTER
 # names, cluster.toml in the current folder, ~/.config/glasshouse/cluster.toml. Every line may be left out.
 """ + "".join(
-    f"\n# {line.text}\n{'' if line.name == 'time' else '# '}{line.name} = {line.metavar}\n"
-    for line in options_of(ClusterSettings)
+    f"\n# {line.rule.about}\n{'' if name == 'time' else '# '}{name} = {line.rule.metavar}\n"
+    for name, line in fields(ClusterSettings).items()
 )
 
 
@@ -94,18 +95,20 @@ EXAMPLE = """\
 class Slurm:
     """Work is done by jobs of a Slurm cluster. Options that are None are as the cluster file has them."""
 
-    nodes: int | None = option(None, "With --on slurm: the number of nodes that train the run together.", low=1, high=10_000)
-    jobs: int | None = option(
-        None, "With --on slurm: into how many jobs the runs are divided; default: all.", low=1, high=10_000
+    nodes: int | None = setting(
+        None, "With --on slurm: the number of nodes that train the run together.", minimum=1, maximum=10_000
     )
-    gpus_per_node: int | None = option(None, "With --on slurm: the number of GPUs of each node.", low=0, high=1024)
-    time: str | None = option(None, "With --on slurm: the time limit of a job, such as 4:00:00. A job goes on after it.")
-    partition: str | None = option(None, "With --on slurm: the partition; default: that of the cluster file.")
-    dry_run: bool = option(False, "With --on slurm: print the scripts, and train and submit nothing.")
+    jobs: int | None = setting(
+        None, "With --on slurm: into how many jobs the runs are divided; default: all.", minimum=1, maximum=10_000
+    )
+    gpus_per_node: int | None = setting(None, "With --on slurm: the number of GPUs of each node.", minimum=0, maximum=1024)
+    time: str | None = setting(None, "With --on slurm: the time limit of a job, such as 4:00:00. A job goes on after it.")
+    partition: str | None = setting(None, "With --on slurm: the partition; default: that of the cluster file.")
+    dry_run: bool = setting(False, "With --on slurm: print the scripts, and train and submit nothing.")
 
     def settings(self) -> ClusterSettings:
         """The settings of the cluster file with these options."""
-        return load(**{each.name: getattr(self, each.name) for each in options_of(Slurm) if each.name != "dry_run"})
+        return load(**{name: getattr(self, name) for name in fields(Slurm) if name != "dry_run"})
 
     def words(self) -> list[str]:
         """The words of a command that submits the same way."""

@@ -12,6 +12,7 @@ from glasshouse.models.base import TextModel
 from glasshouse.models.heads.base import Head
 from glasshouse.models.part_factory import PartFactory
 from glasshouse.models.stack import check_length
+from glasshouse.parts import linear
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.attention.no_attention import NoAttention
 from glasshouse.parts.cache import Cache, LayerCache
@@ -107,9 +108,8 @@ class Recurrent(TextModel):
         return stream
 
     def flops(self, tokens: int) -> int:
-        cells = sum(layer.flops(tokens) for layer in self._recurrences)
         attention = self.attention.flops(tokens, tokens, not self.bidirectional)
-        return cells + attention + self.head.flops(tokens)
+        return linear.flops(self.layers, tokens) + attention + self.head.flops(tokens)
 
     def empty_cache(self, batch: int, slots: int) -> Cache:
         """Slots for the states of each layer, and for the keys and values of the attention."""

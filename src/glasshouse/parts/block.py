@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from glasshouse.parts import linear
 from glasshouse.parts.attention.base import Attention, FirstValues
 from glasshouse.parts.cache import LayerCache, Memory
 from glasshouse.parts.capabilities import require
@@ -37,9 +38,6 @@ class CrossAttention(nn.Module):
     def keys_and_values(self, memory: Memory) -> tuple[Tensor, Tensor]:
         """Keys and values of the source. They stay the same during generation, so a cache can keep them."""
         return self.attention.keys_and_values(memory.states)
-
-    def flops(self, queries: int, source: int) -> int:
-        return self.attention.flops(queries, source, causal=False)
 
 
 class Block(nn.Module):
@@ -82,8 +80,10 @@ class Block(nn.Module):
         return self.output(self.feed_forward_connection(x, self.feed_forward))
 
     def flops(self, queries: int, keys: int, causal: bool, source: int = 0) -> int:
-        crossed = 0 if self.cross_attention is None else self.cross_attention.flops(queries, source)
-        return self.attention.flops(queries, keys, causal) + crossed + self.feed_forward.flops(queries)
+        attention = self.attention.flops(queries, keys, causal)
+        if self.cross_attention is not None:
+            attention += self.cross_attention.attention.flops(queries, source, causal=False)
+        return attention + linear.flops(self.feed_forward, queries)
 
     def empty_cache(self, batch: int, slots: int, like: Tensor, memory: Memory | None) -> LayerCache:
         """An empty cache with the dtype and device of `like`, with the keys and values of a memory to attend to."""

@@ -19,14 +19,10 @@ from glasshouse.specs.spec_fields import setting
 ON_ARM = platform.machine() in ("aarch64", "arm64")
 
 
-class FeedForward(nn.Module, ABC):
+class FeedForward(nn.Module):
     """The part of a block that computes each token by itself. Its probe `hidden` records the inner values."""
 
     hidden: Probe
-
-    @abstractmethod
-    def flops(self, tokens: int) -> int:
-        """FLOPs of the matrix products in the forward pass."""
 
 
 class _InnerLayer(nn.Module):
@@ -41,7 +37,7 @@ class _InnerLayer(nn.Module):
         return self.across(self.hidden(x))
 
 
-class _TwoMatrices(FeedForward):
+class _TwoMatrices(FeedForward, ABC):
     """down(activation(up(x))). Each additional inner layer adds one square matrix and one activation."""
 
     @dataclass(frozen=True)
@@ -67,10 +63,6 @@ class _TwoMatrices(FeedForward):
         for layer in self.between:
             x = self.activate(layer(x))
         return self.down(self.hidden(x))
-
-    def flops(self, tokens: int) -> int:
-        width, inner = self.up.in_features, self.up.out_features
-        return 2 * tokens * inner * (2 * width + len(self.between) * inner)
 
 
 class ReLU(_TwoMatrices):
@@ -154,9 +146,6 @@ class SwiGLU(FeedForward):
         gate, up = self.gate(x), self.up(x)
         return self.down(self.hidden(cpu_kernels.swiglu(gate, up) if cpu_kernels.usable(gate, up) else F.silu(gate) * up))
 
-    def flops(self, tokens: int) -> int:
-        return 6 * tokens * self.up.in_features * self.up.out_features
-
 
 class SingleLayerReLU(FeedForward):
     """max(0, W x + b): one square matrix and an activation. It has no inner layer, so `model.feed_forward` has no effect.
@@ -172,6 +161,3 @@ class SingleLayerReLU(FeedForward):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.hidden(F.relu(self.linear(x)))
-
-    def flops(self, tokens: int) -> int:
-        return 2 * tokens * self.linear.weight.numel()

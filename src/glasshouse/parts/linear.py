@@ -38,6 +38,12 @@ def linear(x: Tensor, weight_OI: Tensor, bias_O: Tensor | None = None) -> Tensor
     return product_ON.T.unflatten(0, x.shape[:-1])
 
 
+def flops(module: nn.Module, tokens: int) -> int:
+    """FLOPs of the products of all linear layers in a module, each of which reads so many tokens."""
+    layers = (layer for layer in module.modules() if isinstance(layer, nn.Linear))
+    return 2 * tokens * sum(layer.weight.numel() for layer in layers)
+
+
 def _is_faster(x: Tensor, weight_OI: Tensor) -> bool:
     """Whether W x^T was measured to be faster."""
     if x.dim() < 2 or weight_OI.numel() < LEAST_NUMBERS:

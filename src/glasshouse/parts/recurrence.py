@@ -69,9 +69,6 @@ class Cell(nn.Module, ABC):
         # dropout the mode changes no output.
         return self.kernel(x_BTD, initial, weights, True, 1, 0.0, True, False, True)[0]
 
-    def flops(self, tokens: int) -> int:
-        return 2 * tokens * self.gates * self.state * (self.width + self.state)
-
 
 class IdentityCell(Cell):
     """h_t = W x_t + U h_(t-1) + b: a linear cell, whose gradients through time are powers of U."""
@@ -162,9 +159,6 @@ class Recurrence(nn.Module):
         first, second = self.forwards(x_BTD, (before[:, 0], later[:, 0]))
         cache.extend(first[:, None], second[:, None], positions_BT)
         return first
-
-    def flops(self, tokens: int) -> int:
-        return self.forwards.flops(tokens) + (self.backwards.flops(tokens) if self.backwards else 0)
 
 
 def _reversed(x_BTD: Tensor, lengths_B: Tensor | None) -> Tensor:

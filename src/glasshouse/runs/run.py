@@ -24,6 +24,7 @@ from glasshouse.generation import text_stream
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.generation.text_stream import Completion, TextPiece
 from glasshouse.generation.token_constraint import TokenConstraint
+from glasshouse.models import weight_formats
 from glasshouse.models.base import Model, TextModel
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.heads.pooling import pool
@@ -31,7 +32,6 @@ from glasshouse.records import checkpoint, metric_log, run_folder
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.user_paths import StrPath
-from glasshouse.runs import weight_formats
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from glasshouse.specs.spec import Spec

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from glasshouse.specs import catalogue, spec_fields
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import SECTIONS, ModelSpec, OwnSettings, Spec
+from glasshouse.specs.spec import SECTIONS, ModelSpec, Spec
 from glasshouse.specs.spec_fields import SpecField
 
 # The tables of a model spec, whose classes may declare settings.
@@ -142,7 +142,7 @@ def completed(spec: Spec) -> Spec:
     """The spec with defaults filled in for every declared setting, so that equal models have equal specs."""
     for name in OPEN_SECTIONS:
         table, declared = section(spec, name), own_fields(spec, name)
-        own = OwnSettings({field: table.own.get(field, setting.default) for field, setting in declared.items()})
+        own = {field: table.own.get(field, setting.default) for field, setting in declared.items()}
         spec = with_section(spec, name, replace(table, own=own))
     return spec
 
@@ -153,7 +153,7 @@ def pruned(spec: Spec) -> Spec:
         table = section(spec, name)
         if table.own:
             declared = own_fields(spec, name)
-            own = OwnSettings({field: value for field, value in table.own.items() if field in declared})
+            own = {field: value for field, value in table.own.items() if field in declared}
             spec = with_section(spec, name, replace(table, own=own))
     return spec
 

@@ -4,9 +4,9 @@ They are put into words where they are told. A command names its own options (`-
 arguments (`margin=0.1`). Commands print them and exit with status 2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 LONGEST_MESSAGE = 1500
 """Characters of a message that quotes data, such as the names of its columns."""
@@ -22,19 +22,14 @@ class Remedy:
     how: str = "set"
 
 
-class Reader(Protocol):
-    """Who is told an error."""
-
-    def assigned(self, field: str, value: object) -> str:
-        """A field with its value, as this reader writes it; empty if the reader cannot set the field."""
+# A field with its value, as the one who is told an error writes it; empty if that one cannot set the field.
+Assignment = Callable[[str, object], str]
 
 
-class Caller:
-    """The reader who called a function, or who wrote a spec."""
-
-    def assigned(self, field: str, value: object) -> str:
-        quoted = isinstance(value, str) and not isinstance(value, Verbatim)
-        return f"{field}={value!r}" if quoted else f"{field}={plain(value)}"
+def as_argument(field: str, value: object) -> str:
+    """A field with its value, as one calls a function or writes a spec."""
+    quoted = isinstance(value, str) and not isinstance(value, Verbatim)
+    return f"{field}={value!r}" if quoted else f"{field}={plain(value)}"
 
 
 class Verbatim(str):
@@ -63,22 +58,22 @@ class GlasshouseError(Exception):
         self.where = f"{where}: {self.where}"
         return self
 
-    def told(self, reader: Reader) -> str:
+    def told(self, assigned: Assignment = as_argument) -> str:
         """The error in words."""
         subject = ""
         if self.value is not NOT_GIVEN:
-            subject = f"{reader.assigned(self.field, self.value) or Caller().assigned(self.field, self.value)} "
-        ways = [remedy if isinstance(remedy, str) else _way(remedy, reader) for remedy in self.remedies]
+            subject = f"{assigned(self.field, self.value) or as_argument(self.field, self.value)} "
+        ways = [remedy if isinstance(remedy, str) else _way(remedy, assigned) for remedy in self.remedies]
         remedy = f"; {', or '.join(filter(None, ways)) or 'correct it'}" if ways else ""
         return _shortened(f"{self.where}{subject}{self.problem}{remedy}")
 
     def __str__(self) -> str:
-        return self.told(Caller())
+        return self.told()
 
 
-def _way(remedy: Remedy, reader: Reader) -> str:
-    assigned = reader.assigned(remedy.field, Verbatim(remedy.value))
-    return assigned and f"{remedy.how} {assigned}"
+def _way(remedy: Remedy, assigned: Assignment) -> str:
+    words = assigned(remedy.field, Verbatim(remedy.value))
+    return words and f"{remedy.how} {words}"
 
 
 def plain(value: object) -> str:
@@ -109,8 +104,8 @@ class SpecError(GlasshouseError):
 class DataError(GlasshouseError):
     """Data that cannot be read, or that are too few for the task. What a message quotes of the data stays on its line."""
 
-    def told(self, reader: Reader) -> str:
-        return super().told(reader).replace("\r", "\\r").replace("\n", "\\n")
+    def told(self, assigned: Assignment = as_argument) -> str:
+        return super().told(assigned).replace("\r", "\\r").replace("\n", "\\n")
 
 
 class LimitExceeded(DataError):

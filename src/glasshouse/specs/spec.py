@@ -4,35 +4,18 @@ These fields belong to every run. A task, a part, a head or a kind of model decl
 values are stored in `own`; in a TOML file they are ordinary fields of the same table. Nothing here imports torch.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from glasshouse.specs.spec_fields import setting
 
 
-class OwnSettings(Mapping[str, Any]):
-    """The values, by name, of settings that classes declare. Immutable, so that a frozen spec can be compared and hashed."""
+class OwnSettings(dict[str, Any]):
+    """The values, by name, of settings that classes declare. Nothing changes one, so that a frozen spec can be hashed."""
 
-    __slots__ = ("_values",)
-
-    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
-        self._values = dict(sorted((values or {}).items()))
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._values.items()))
-
-    def __repr__(self) -> str:
-        return f"OwnSettings({self._values!r})"
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
 
 
 @dataclass(frozen=True)
@@ -42,7 +25,7 @@ class OpenSection:
     own: Mapping[str, Any] = field(default_factory=OwnSettings, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "own", OwnSettings(self.own))
+        object.__setattr__(self, "own", OwnSettings(sorted(self.own.items())))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""The rules of a spec field: its type, its range, its help text, and how text on the command line becomes its value.
+"""Declared fields of dataclasses: the type, range and help text, and how text on the command line becomes a value.
 
 This module knows no particular field. `spec.py` declares the fields of every run; a task or a part declares its own
-(`declared.py`).
+(`declared.py`). The options of a command are declared in the same way (`options.py`).
 """
 
 import dataclasses
+import math
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from glasshouse.specs import catalogue, toml_text
-from glasshouse.specs.errors import SpecError, plain
+from glasshouse.specs.errors import GlasshouseError, SpecError, plain
 
 # The largest whole number, unless the rule of a field says otherwise.
 MOST_WHOLE = 10**12
@@ -22,14 +23,17 @@ MOST_WHOLE = 10**12
 class FieldRule:
     """What a field means and which values it allows.
 
+    `metavar` is the form of the value in the help of a command. `above` is a limit that is not allowed itself.
     `family` names a catalogue; the value must be one of its names. `instead_of` names a field of the same section; setting
     this field resets that one. A `rare` field is written to a spec file only if it is set, so that the digests of all other
     specs stay as they are.
     """
 
     about: str
+    metavar: str = ""
     minimum: float | None = None
     maximum: float | None = None
+    above: float | None = None
     choices: tuple[str, ...] = ()
     family: str | None = None
     instead_of: str | None = None
@@ -44,9 +48,9 @@ class SpecField(NamedTuple):
     default: Any
 
 
-def setting(default: Any, about: str, **rule: Any) -> Any:
+def setting(default: Any, about: str, metavar: str = "", **rule: Any) -> Any:
     """A dataclass field with its rule."""
-    return dataclasses.field(default=default, metadata={"rule": FieldRule(about, **rule)})
+    return dataclasses.field(default=default, metadata={"rule": FieldRule(about, metavar, **rule)})
 
 
 @cache
@@ -100,24 +104,23 @@ def _noun(kind: type) -> str:
     return {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[kind]
 
 
-def check(value: Any, rule: FieldRule, where: str) -> None:
+def check(value: Any, rule: FieldRule, where: str, error: type[GlasshouseError] = SpecError) -> None:
     """Refuse a value that the field's rule does not allow."""
     for text in value if isinstance(value, tuple) else (value,):
         if isinstance(text, str) and any("\ud800" <= sign <= "\udfff" or sign == "\0" for sign in text):
-            raise SpecError("has a zero byte or bytes that are no UTF-8; write it in UTF-8", where, text)
+            raise error("has a zero byte or bytes that are no UTF-8; write it in UTF-8", where, text)
+        if rule.family and text:
+            catalogue.check(rule.family, text, where)
     if rule.choices and value not in rule.choices:
         hint = catalogue.did_you_mean(str(value), rule.choices)
-        raise SpecError(f"is not one of: {', '.join(rule.choices)}{hint}", where, value)
-    if rule.family and value:
-        for name in value if isinstance(value, tuple) else (value,):
-            catalogue.check(rule.family, name, where)
+        raise error(f"is not one of: {', '.join(rule.choices)}{hint}", where, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if value != value:
-            raise SpecError(f"{where} is not a number (NaN); choose a finite value")
-        if value in (float("inf"), float("-inf")):
-            raise SpecError("is infinite; choose a finite value", where, value)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise error("is not a finite number; choose one that is", where, value)
         if rule.minimum is not None and value < rule.minimum:
-            raise SpecError(f"is below the minimum; choose {plain(rule.minimum)} or more", where, value)
+            raise error(f"is below the minimum; choose {plain(rule.minimum)} or more", where, value)
+        if rule.above is not None and value <= rule.above:
+            raise error(f"is too small; choose a value above {plain(rule.above)}", where, value)
         maximum = MOST_WHOLE if rule.maximum is None and isinstance(value, int) else rule.maximum
         if maximum is not None and value > maximum:
-            raise SpecError(f"is above the maximum; choose {plain(maximum)} or less", where, value)
+            raise error(f"is above the maximum; choose {plain(maximum)} or less", where, value)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from glasshouse.specs import options
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.options import option
+from glasshouse.specs.spec_fields import setting
 
 # More seeds than any study was seen to need.
 MOST_SEEDS = 10_000
@@ -16,23 +16,23 @@ LARGEST_MARGIN = 1e30
 class QuestionOptions:
     """The options that are part of a study's question."""
 
-    metric: str | None = option(
+    metric: str | None = setting(
         None, "The metric to compare, such as test.bits_per_byte; default: validation.loss.", "SPLIT.METRIC"
     )
-    match: str = option("steps", "Give every arm as much of this as the first: steps, tokens, flops, parameters or time.")
-    tune: str | None = option(
+    match: str = setting("steps", "Give every arm as much of this as the first: steps, tokens, flops, parameters or time.")
+    tune: str | None = setting(
         None,
         "Tune this field for each arm first, on the validation split; default: the arm's value times powers of 3.",
         "FIELD[=VALUES]",
     )
-    alpha: float = option(0.05, "The significance level: the accepted probability of a false verdict when no arm differs.")
-    margin: float | None = option(
+    alpha: float = setting(0.05, "The significance level: the accepted probability of a false verdict when no arm differs.")
+    margin: float | None = setting(
         None, "The largest difference that counts as none; default: one standard deviation between the first arm's seeds."
     )
-    until_decided: bool = option(False, "Add seeds in batches until every arm has a verdict.")
-    batch: int = option(4, "The number of seeds that --until-decided adds at a time.", low=2, high=MOST_SEEDS)
-    max_seeds: int = option(32, "The largest number of seeds of --until-decided.", low=2, high=MOST_SEEDS)
-    items: bool = option(False, "Treat the texts, pairs or windows of text of the evaluation as a sample too.")
+    until_decided: bool = setting(False, "Add seeds in batches until every arm has a verdict.")
+    batch: int = setting(4, "The number of seeds that --until-decided adds at a time.", minimum=2, maximum=MOST_SEEDS)
+    max_seeds: int = setting(32, "The largest number of seeds of --until-decided.", minimum=2, maximum=MOST_SEEDS)
+    items: bool = setting(False, "Treat the texts, pairs or windows of text of the evaluation as a sample too.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,21 +58,21 @@ class Question(QuestionOptions):
 class StudyOptions(QuestionOptions):
     """The options of a study: those of its question, and how it is run."""
 
-    seeds: str | int | Sequence[int] | None = option(
+    seeds: str | int | Sequence[int] | None = setting(
         None, "The number of seeds, or a list of seeds; default: 8.", "N|A,B,..."
     )
-    replicas: str = option(
+    replicas: str = setting(
         "auto",
         "The number of seeds of an arm that train together on one device; auto goes by a rule.",
         "auto|off|N",
     )
-    register: bool = option(False, "Record a digest of the plan before the first run, and hold the study to it.")
-    replicate: str | None = option(None, "Ask the question of this study again, with seeds that it has not used.", "STUDY")
-    multiverse: bool = option(
+    register: bool = setting(False, "Record a digest of the plan before the first run, and hold the study to it.")
+    replicate: str | None = setting(None, "Ask the question of this study again, with seeds that it has not used.", "STUDY")
+    multiverse: bool = setting(
         False, "Also judge with tuned and reported learning rates, other initialisations and both splits."
     )
-    all_pairs: bool = option(False, "Also judge every pair of arms, corrected for that many comparisons.")
-    name: str | None = option(None, "The name of the study; default: made from what is compared.")
+    all_pairs: bool = setting(False, "Also judge every pair of arms, corrected for that many comparisons.")
+    name: str | None = setting(None, "The name of the study; default: made from what is compared.")
 
     def __post_init__(self) -> None:
         if self.until_decided and self.seeds is not None:

@@ -16,7 +16,7 @@ from glasshouse.records import progress_bar, run_folder
 from glasshouse.results.study import StudyRegistration
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError, SpecError
-from glasshouse.specs.options import options_of
+from glasshouse.specs.spec_fields import fields
 from glasshouse.studies import multiverse, study_folder, study_planning, study_replication, tuning
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.run_queue import Place
@@ -48,7 +48,7 @@ def _difference(request: StudyRequest, design: Design) -> str:
         if not request.replicates:
             return f"it is a replication of {design.replicates}"
         return f"it is no replication of {request.replicates}"
-    for name in ("kind", *(option.name for option in options_of(Question))):
+    for name in ("kind", *fields(Question)):
         old, new = getattr(design.question, name), getattr(request.question, name)
         if old != new:
             return f"its {name.replace('_', '-')} is {old}, not {new}"

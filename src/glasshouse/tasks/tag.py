@@ -17,7 +17,7 @@ from torch import Tensor
 from glasshouse.data.batches import Seed
 from glasshouse.data.document_columns import WordEncoder
 from glasshouse.data.shards import Shard
-from glasshouse.metrics import classification, entities, metric
+from glasshouse.metrics import classification, metric
 from glasshouse.metrics.classification import LabelCounts
 from glasshouse.metrics.metric import Metrics
 from glasshouse.models.base import Model
@@ -50,14 +50,14 @@ class TaggedWords:
 
     @property
     def mark_entities(self) -> bool:
-        return entities.mark_entities(self.labels)
+        return classification.mark_entities(self.labels)
 
     @cached_property
     def counts(self) -> LabelCounts:
         """The counts of each kind of entity, or of each tag if the tags mark no entities."""
         if not self.mark_entities:
             return classification.of_classes(self.truth, self.prediction, self.labels)
-        return entities.count(self.by_text(self.truth), self.by_text(self.prediction))
+        return classification.of_entities(self.by_text(self.truth), self.by_text(self.prediction))
 
     def of_entities(self, score: str) -> float | None:
         """A score over all kinds of entities: f1, precision or recall. None if the tags mark no entities."""
@@ -108,7 +108,7 @@ class Tag(LabelTask):
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         super().set_vocabulary(tokenizer, labels)
-        if entities.mark_entities(labels):
+        if classification.mark_entities(labels):
             self.criterion = "entity_f1"
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:

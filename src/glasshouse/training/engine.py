@@ -4,13 +4,11 @@ All randomness in a step (the examples, dropout) is a function of (seed, step). 
 resumed run continues as if it had never stopped.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -21,7 +19,7 @@ from glasshouse.models.base import Model
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
-from glasshouse.tasks.base import Batch, Evaluation, Task
+from glasshouse.tasks.base import Batch, Task
 from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors
 from glasshouse.training.compiling import compiled
 from glasshouse.training.freezing import UnfreezingSchedule
@@ -42,50 +40,7 @@ class StepResult:
         return [{"loss": loss, "gradient_norm": norm, "learning_rate": rate} for loss, norm, rate in rows]
 
 
-class TrainableModel(ABC):
-    """A model in training, which is evaluated, saved and restored: that of an engine, or one replica of several."""
-
-    spec: Spec
-    task: Task
-    device: torch.device
-    parallelism: Parallelism
-    graphed_forward: cuda_graphs.GraphedForward
-
-    @abstractmethod
-    def evaluated_model(self) -> AbstractContextManager[Model]:
-        """The model with the weights that evaluations use, within a block."""
-
-    @abstractmethod
-    def checkpoint_groups(self) -> dict[str, Tensors]:
-        """All tensors of a checkpoint, by group. They depend neither on the number of processes nor on that of replicas."""
-
-    @abstractmethod
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Load a checkpoint to continue from it."""
-
-    @abstractmethod
-    def use_weights(self, weights: Tensors, where: str) -> None:
-        """Use these weights in later evaluations. Training cannot continue afterwards."""
-
-    def evaluate(self, shard: Shard) -> dict[str, float]:
-        """The task's metrics on a split, as they are measured during training."""
-        return self.evaluation(shard, final=False).metrics
-
-    def evaluation(self, shard: Shard, **options: Any) -> Evaluation:
-        """The task's metrics on a split, and in rank 0 the values of its items. `options` are those of the task."""
-        items: dict[str, np.ndarray] = {}
-
-        def compute() -> dict[str, float]:
-            with precision.context(self.spec.training.precision, self.device):
-                evaluation = self.task.evaluate(model, shard, self.spec.evaluation, forward=self.graphed_forward, **options)
-            items.update(evaluation.items)
-            return evaluation.metrics
-
-        with self.evaluated_model() as model:
-            return Evaluation(self.parallelism.from_main(compute), items)
-
-
-class Engine(TrainableModel):
+class Engine:
     """A model, its task and its optimiser."""
 
     def __init__(
@@ -180,6 +135,7 @@ class Engine(TrainableModel):
 
     @contextmanager
     def evaluated_model(self) -> Iterator[Model]:
+        """The model with the weights that evaluations use, within a block."""
         if self.average is None or not self.evaluates_average:
             yield self.model
             return
@@ -221,6 +177,7 @@ class Engine(TrainableModel):
         return [int(self.first_nonfinite.item())]
 
     def checkpoint_groups(self) -> dict[str, Tensors]:
+        """All tensors of a checkpoint, by group. They depend neither on the number of processes nor on that of replicas."""
         groups = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
         if self.average is not None:
             groups["average"] = self.average
@@ -237,6 +194,7 @@ class Engine(TrainableModel):
                 self.average[name].copy_(sharded_tensors.like(tensor, self.average[name]))
 
     def use_weights(self, weights: Tensors, where: str) -> None:
+        """Use these weights in later evaluations. Training cannot continue afterwards."""
         load_weights(self.model, weights, where)
         self.evaluates_average = False
 

@@ -17,8 +17,9 @@ from glasshouse.records.checkpoint import Tensors
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.sample_log import KeptSample
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.training.engine import TrainableModel, load_weights
+from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
+from glasshouse.training.replicas import TrainableModel
 
 MOST_PROMPTS, MOST_TOKENS = 2, 40
 # A larger model is not copied.

@@ -27,9 +27,9 @@ from glasshouse.training.engine import Engine, StepResult
 from glasshouse.training.evaluation_samples import EvaluationSamples
 from glasshouse.training.parallelism import SINGLE, Parallelism
 from glasshouse.training.process_group import LostProcess
-from glasshouse.training.replicas import Replicas
+from glasshouse.training.replicas import Replicas, TrainableModel
 from glasshouse.training.resume import OpenedRun, step_of
-from glasshouse.training.run_progress import Display, RunProgress, State, TrainableModel
+from glasshouse.training.run_progress import Display, RunProgress, State
 from glasshouse.training.signals import SignalWatch, catch_signals, reraise_lost_interrupt
 
 # Steps between reads of the results, by device. Each read waits for an accelerator.

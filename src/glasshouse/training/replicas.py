@@ -28,13 +28,13 @@ from glasshouse.parts.recurrence import Cell
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
-from glasshouse.tasks.base import Batch
+from glasshouse.tasks.base import Batch, Evaluation
 from glasshouse.training import cuda_graphs, devices, precision
 from glasshouse.training.adamw import StackedAdamW
 from glasshouse.training.compiling import compiled
 from glasshouse.training.engine import (
+    Engine,
     StepResult,
-    TrainableModel,
     copies,
     ema_update_rate,
     load_weights,
@@ -233,8 +233,11 @@ class Replicas:
             tensors[name][replica] = tensor
 
 
-class Replica(TrainableModel):
-    """One replica. Its run can be resumed from its checkpoints alone or among replicas."""
+class Replica:
+    """One replica, which is evaluated, saved and restored as an engine is.
+
+    Its run can be resumed from its checkpoints alone or among replicas.
+    """
 
     def __init__(self, replicas: Replicas, number: int) -> None:
         self.replicas, self.number = replicas, number
@@ -271,6 +274,24 @@ class Replica(TrainableModel):
     def use_weights(self, weights: Tensors, where: str) -> None:
         load_weights(self.replicas.scratch, weights, where)
         self.evaluation_weights = weights
+
+
+TrainableModel = Engine | Replica
+
+
+def evaluate(trained: TrainableModel, shard: Shard, **options: Any) -> Evaluation:
+    """The task's metrics on a split, and in rank 0 the values of its items. `options` are those of the task."""
+    items: dict[str, np.ndarray] = {}
+
+    def compute() -> dict[str, float]:
+        settings, forward = trained.spec.evaluation, trained.graphed_forward
+        with precision.context(trained.spec.training.precision, trained.device):
+            evaluation = trained.task.evaluate(model, shard, settings, forward=forward, **options)
+        items.update(evaluation.items)
+        return evaluation.metrics
+
+    with trained.evaluated_model() as model:
+        return Evaluation(trained.parallelism.from_main(compute), items)
 
 
 def _stacked(models: Sequence[Tensors], device: torch.device) -> Tensors:

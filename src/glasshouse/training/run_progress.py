@@ -15,9 +15,9 @@ from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
-from glasshouse.training.engine import TrainableModel
 from glasshouse.training.job import Job
 from glasshouse.training.loggers import Logger
+from glasshouse.training.replicas import TrainableModel, evaluate
 
 # The values of more items than this are not kept, so that their file stays small.
 MOST_ITEMS = 1_000_000
@@ -93,7 +93,7 @@ class RunProgress:
         shard = self.job.prepared.splits["validation"]
         if shard.tokens_count < 2:
             return {}
-        metrics = self.model.evaluate(shard)
+        metrics = evaluate(self.model, shard, final=False).metrics
         self.log([(self.step, {f"validation.{name}": value for name, value in metrics.items()})])
         return metrics
 
@@ -151,7 +151,7 @@ class RunProgress:
             if split == "train" or shard.tokens_count < 2:
                 continue
             with bar(f"evaluating the best weights on the {split} split") as show:
-                evaluation = self.model.evaluation(shard, final=True, progress=show)
+                evaluation = evaluate(self.model, shard, final=True, progress=show)
             outcome[split], items = evaluation.metrics, evaluation.items
             headline[split] = self.job.task.metrics.headlines(evaluation.metrics)
             if self.writes and items and max(map(len, items.values())) <= MOST_ITEMS:

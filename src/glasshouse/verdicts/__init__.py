@@ -28,18 +28,3 @@ from glasshouse.verdicts.verdict import (
     judge_pairs,
     summarise,
 )
-
-__all__ = [
-    "BETTER",
-    "NO_DIFFERENCE",
-    "UNDECIDED",
-    "WORDS",
-    "WORSE",
-    "Difference",
-    "ItemScores",
-    "Summary",
-    "VerdictRule",
-    "judge",
-    "judge_pairs",
-    "summarise",
-]

@@ -6,7 +6,7 @@ import torch
 
 from glasshouse import models
 from glasshouse.models.heads.next_token import NextTokenHead
-from glasshouse.models.int8_weights import can_have_int8_weights, with_int8_weights
+from glasshouse.models.weight_formats import can_have_int8_weights, with_int8_weights
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.tasks import linear_cross_entropy

@@ -3,17 +3,17 @@
 Axes: B batch, T time, D width, V vocabulary.
 """
 
-from abc import ABC, abstractmethod
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from glasshouse.models.heads.wide_part import WidePart
+from glasshouse.parts import linear
 from glasshouse.parts.sizes import Sizes
 
 
-class Head(nn.Module, ABC):
+class Head(nn.Module):
     """From features (B, T, D), the last hidden states, to an output.
 
     `forward` receives the features, the token embedding (V, D), whose weights a tied head uses, and the lengths (B) of the
@@ -41,9 +41,9 @@ class Head(nn.Module, ABC):
         """What each token adds to the output directly (B, T, outputs), if the head can divide it between the tokens."""
         return None
 
-    @abstractmethod
     def flops(self, tokens: int) -> int:
-        """FLOPs of the matrix products in the forward pass of one sequence."""
+        """FLOPs of the matrix products in the forward pass of one sequence. A head that pools reads one vector of it."""
+        return linear.flops(self, 1 if self.predicts == "whole" else tokens)
 
     def future_flops(self, tokens: int) -> int:
         """The same for the tokens after the next, which only training predicts."""

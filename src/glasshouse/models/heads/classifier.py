@@ -28,7 +28,7 @@ class AnswerHead(Head):
 
     def __init__(self, sizes: Sizes, hidden: int, outputs: int, norm: nn.Module | None = None, bias: bool = True) -> None:
         super().__init__()
-        self.width, self.hidden_width = sizes.width, hidden
+        self.width = sizes.width
         self.hidden = nn.Linear(sizes.width, hidden) if hidden else None
         self.norm = norm
         self.dropout = nn.Dropout(sizes.dropout)
@@ -42,9 +42,6 @@ class AnswerHead(Head):
             x = F.relu(self.hidden(x))
             x = x if self.norm is None else self.norm(x)
         return self.answer(self.dropout(x))
-
-    def flops(self, tokens: int) -> int:
-        return 2 * (self.width * self.hidden_width + self.answer.weight.numel())
 
 
 class ClassifierHead(AnswerHead):
@@ -159,6 +156,3 @@ class TaggerHead(AnswerHead):
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         return self.answers(features_BTD)
-
-    def flops(self, tokens: int) -> int:
-        return tokens * super().flops(tokens)

@@ -37,4 +37,4 @@ class MaskedTokenHead(Head):
         return F.linear(x, embedding_VD if self.weight is None else self.weight, self.bias)
 
     def flops(self, tokens: int) -> int:
-        return 2 * tokens * self.width * (self.width + self.vocabulary)
+        return super().flops(tokens) + 2 * tokens * self.width * self.vocabulary

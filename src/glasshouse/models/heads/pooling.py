@@ -50,9 +50,6 @@ class PooledHead(Head):
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         return pool(features_BTD, self.pooling, lengths_B)
 
-    def flops(self, tokens: int) -> int:
-        return 0
-
 
 class ContrastiveHead(Head):
     """The similarity of each text to each picture, exp(s) cos(A text, B picture) (Radford et al., CLIP, 2021).
@@ -82,4 +79,4 @@ class ContrastiveHead(Head):
         return self.scale.exp() * texts @ images.T
 
     def flops(self, tokens: int) -> int:
-        return 2 * (self.text.weight.numel() + self.image.weight.numel() + len(self.text.weight))
+        return super().flops(1) + 2 * self.width

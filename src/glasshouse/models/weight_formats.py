@@ -1,7 +1,8 @@
-"""A decoder with weights of 8 bits, for faster generation on a CPU. It cannot be trained.
+"""The number formats in which the weights of a model can be used: float32, bfloat16, and 8 bits. Checkpoints keep float32.
 
-Each output of a matrix has a scale of its own, and so has each row of its input, which is rounded in each call: to 7 bits
-on x86, to 8 on ARM. Embeddings, norms, positions and attention stay as they are.
+Weights of 8 bits make the generation of a decoder faster on a CPU; it cannot be trained. Each output of a matrix has a scale
+of its own, and so has each row of its input, which is rounded in each call: to 7 bits on x86, to 8 on ARM.
+Embeddings, norms, positions and attention stay as they are.
 
 Axes: N rows, I inputs, O outputs, D width, V vocabulary.
 """
@@ -10,21 +11,43 @@ import functools
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
+from glasshouse.models.base import Model
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import RunError
 
+FLOAT32, BFLOAT16, INT8 = FORMATS = ("float32", "bfloat16", "int8")
+_DTYPES: Final = {FLOAT32: torch.float32, BFLOAT16: torch.bfloat16}
 QNNPACK = "qnnpack"
 LARGEST = 127
 # A number between -1 and 1 that is rounded to 7 bits is as exact as this.
 TOLERANCE = 0.02
 # Outputs whose weights are all smaller get the scale of this number: a scale of 0 is none.
 SMALLEST = 1e-6
+
+
+def check(name: str, device: torch.device) -> None:
+    """Refuse a format that does not exist, or not on this device."""
+    if name not in FORMATS:
+        raise RunError(f"is not known; choose one of {', '.join(FORMATS)}", "dtype", name)
+    if name == INT8 and device.type != "cpu":
+        raise RunError(f"is for a CPU, not for {device}; choose bfloat16 there", "dtype", "int8")
+
+
+def convert(model: Model, name: str, run: str) -> Model:
+    """The model with its weights in this format. `run` is its name, for messages."""
+    if name != INT8:
+        return model.to(_DTYPES[name])
+    if not can_have_int8_weights(model):
+        limits = "decoders with the head next-token, where torch has kernels of 8 bits"
+        raise RunError(f"is for {limits}, and not for {run}; choose float32", "dtype", "int8")
+    return with_int8_weights(model)
 
 
 @contextmanager
