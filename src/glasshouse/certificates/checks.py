@@ -168,9 +168,7 @@ def _batch_size(subject: CertifiedRun) -> Check:
 
 def _accumulation(subject: CertifiedRun) -> Check:
     if subject.model.head.predicts == "pairs":
-        raise DoesNotApply(
-            "each text is compared with every picture of its batch, so micro-batches do not add up to the batch"
-        )
+        raise DoesNotApply("each text is compared with every picture of its batch, so micro-batches do not add up")
     for module in subject.model.modules():
         if reason := getattr(module, "unsupported", {}).get("batch"):
             raise DoesNotApply(f"{type(module).__name__}: {reason}")

@@ -61,9 +61,7 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     # Beyond the context the two differ by design: Glasshouse restarts with the latest half, llama.cpp shifts the window.
     tokens = min(TOKENS, run.spec.data.context - max(len(run.new_completion(prompt).prompt_tokens) for prompt in PROMPTS))
     if tokens < 1:
-        raise CannotExport(
-            "leaves no room to continue a prompt; use a run with a longer context", "data.context", run.spec.data.context
-        )
+        raise CannotExport("leaves no room to continue a prompt; use a longer one", "data.context", run.spec.data.context)
     theirs = greedy_in_llama_cpp(path, PROMPTS, tokens)
     ours = [
         [choice.token for choice in completion.choices] for completion in run.sample(PROMPTS, tokens=tokens, temperature=0)

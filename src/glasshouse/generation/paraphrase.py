@@ -69,10 +69,7 @@ def paraphrase(
     if not 0 < share <= 1:
         raise GlasshouseError("is out of range; choose a value above 0 and at most 1", "share", share)
     if not isinstance(model.head, MaskedTokenHead) or tokenizer.mask is None:
-        raise DataError(
-            "paraphrases need a run of task='masked-token' whose tokenizer has a mask token, and this run is not one; "
-            "train one with: glasshouse train masked-model"
-        )
+        raise DataError("paraphrases need a masked-token run with a mask; train one: glasshouse train masked-model")
     sampling = sampling or Sampling()
     replaceable = _replaceable_tokens(tokenizer, model)
     before, after = tokenizer.prefix_and_suffix
@@ -161,9 +158,7 @@ def _replaceable_tokens(tokenizer: Tokenizer, model: Any) -> np.ndarray:
             continue
         replaceable[token] = bool(text) and not any(character in text for character in "\n\r\t")
     if not replaceable.any():
-        raise DataError(
-            "no token of this run's tokenizer consists of whole characters, so it cannot paraphrase; use another run"
-        )
+        raise DataError("no token of this run's tokenizer is made of whole characters; paraphrase with another run")
     return replaceable
 
 
@@ -185,9 +180,7 @@ def check_augmented(source: Path, output: Path) -> None:
         raise GlasshouseError(f"{output} exists already; choose another path, or delete the file")
     atomic_files.check_output(output)
     if reading.is_table(source) and output.suffix != ".tsv":
-        raise GlasshouseError(
-            f"labelled rows are written as .tsv (label, tab, text), but --output is {output}; choose a name ending in .tsv"
-        )
+        raise GlasshouseError(f"labelled rows are written as .tsv, but --output is {output}; choose a name ending in .tsv")
 
 
 def write_augmented(

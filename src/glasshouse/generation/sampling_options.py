@@ -18,12 +18,8 @@ class Sampling:
     frequency_penalty: float = setting(0.0, "As often as the token was generated.", minimum=-2, maximum=2)
     temperature: float = setting(1.0, "The sampling temperature; 0 is greedy decoding.", minimum=0)
     top_k: int = setting(0, "Sample from the K most likely tokens; 0 turns this off.", minimum=0, maximum=10**7)
-    top_p: float = setting(
-        1.0, "Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.", above=0, maximum=1
-    )
-    min_p: float = setting(
-        0.0, "Exclude tokens below P times the largest probability; 0 turns this off.", minimum=0, maximum=1
-    )
+    top_p: float = setting(1.0, "Sample from the likeliest tokens that reach P together; 1 is off.", above=0, maximum=1)
+    min_p: float = setting(0.0, "Exclude tokens below P times the largest probability; 0 is off.", minimum=0, maximum=1)
     seed: int = setting(0, "The random seed; the same seed gives the same text.", minimum=0, maximum=2**63 - 1)
 
     def __post_init__(self) -> None:

@@ -114,15 +114,9 @@ class ConstrainedText:
             ends = [token for token in self._constraint.end_tokens if token < len(self.allowed)]
             self.finished = self._matcher.is_accepting() and not (self.allowed.sum() - self.allowed[ends].sum())
         elif "NoExtension" in (reason := self._matcher.get_error().splitlines()[0]):
-            raise GlasshouseError(
-                "no token of this model's vocabulary can continue a text of this form; change the pattern or the schema, or "
-                "use a model with a byte-level tokenizer (data.tokenizer=byte-pair)"
-            )
+            raise GlasshouseError("no token can continue a text of this form; change it, or use a byte-level tokenizer")
         else:
-            raise GlasshouseError(
-                f"the pattern or schema is too complex ({reason}); use smaller counts, or fewer repetitions that can match "
-                "the same text"
-            )
+            raise GlasshouseError(f"the pattern or schema is too complex ({reason}); use smaller counts or repeat less")
 
 
 @functools.lru_cache(maxsize=4)
@@ -207,9 +201,7 @@ def _closed(schema: Any, where: str, numbers: "itertools.count[int]", combined: 
         elif keyword in _NAMED and isinstance(value, Mapping):
             value = {name: _closed(one, f"{inside}/{name}", numbers) for name, one in value.items()}
         elif keyword not in _PLAIN | _SEVERAL | _NAMED:
-            raise GlasshouseError(
-                f"the schema at {where}: the keyword {keyword!r} is not supported; leave it out, or express it another way"
-            )
+            raise GlasshouseError(f"the schema at {where}: the keyword {keyword!r} is not supported; leave it out")
         closed[keyword] = value
     if "properties" in schema and not combined and _COMBINING.isdisjoint(schema):
         closed = {"type": "object", "additionalProperties": False, **closed}

@@ -120,7 +120,7 @@ def _puts_between(step: Any) -> bool:
 
 def tensor_shapes(model: ModelSpec, vocabulary: int, context: int) -> dict[str, tuple[int, ...]]:
     """The names and shapes of a model's state dict, without allocating memory for it."""
-    with models.without_weights():
+    with models.WithoutWeights():
         built = models.assemble(model, vocabulary, context)
     return {name: tuple(tensor.shape) for name, tensor in built.state_dict().items()}
 

@@ -95,9 +95,7 @@ EXAMPLE = """\
 class Slurm:
     """Work is done by jobs of a Slurm cluster. Options that are None are as the cluster file has them."""
 
-    nodes: int | None = setting(
-        None, "With --on slurm: the number of nodes that train the run together.", minimum=1, maximum=10_000
-    )
+    nodes: int | None = setting(None, "With --on slurm: the nodes that train the run together.", minimum=1, maximum=10_000)
     jobs: int | None = setting(
         None, "With --on slurm: into how many jobs the runs are divided; default: all.", minimum=1, maximum=10_000
     )

@@ -1,7 +1,7 @@
 """Whole models, built from parts. A model knows nothing about tasks or training."""
 
 from glasshouse.models.base import Model, TextModel
-from glasshouse.models.build import assemble, build, check, initialise, one_block, without_weights
+from glasshouse.models.build import WithoutWeights, assemble, build, check, initialise, one_block
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder

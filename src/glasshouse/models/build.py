@@ -1,8 +1,6 @@
 """From a model spec to a model: check that the parts fit together, assemble them, and initialise the weights."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +35,7 @@ def check(spec: ModelSpec, context: int) -> Model:
     if spec.layers < kind.min_layers:
         reason = f"is too few for model.kind={spec.kind!r}; choose {kind.min_layers} or more, or model.kind=encoder"
         raise SpecError(reason, "model.layers", spec.layers)
-    with without_weights():
+    with WithoutWeights():
         return assemble(one_block(spec), vocabulary=2, context=context)
 
 
@@ -45,19 +43,13 @@ def model_class(spec: ModelSpec) -> type[Model]:
     return catalogue.find("model", spec.kind, "model.kind")
 
 
-@contextmanager
-def without_weights() -> Iterator[None]:
-    """Within the block, modules are built with weights on the meta device, which have shapes and no data.
+class WithoutWeights(TorchFunctionMode):
+    """Within such a block, modules are built with weights on the meta device, which have shapes and no data.
 
     Nothing is computed there: the first computation on that device imports `torch._dynamo`, which takes a second or two. So
-    torch's default initialisation is skipped, and the small tables of positions are real.
+    torch's default initialisation is skipped, and the small tables of positions are real: `torch.empty` is on the meta
+    device, and the functions of `torch.nn.init` return their tensor as it is.
     """
-    with _MetaWeights():
-        yield
-
-
-class _MetaWeights(TorchFunctionMode):
-    """`torch.empty` is on the meta device, and the functions of `torch.nn.init` return their tensor as it is."""
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: tuple[Any, ...] = (), named: dict[str, Any] | None = None

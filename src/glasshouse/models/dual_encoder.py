@@ -31,9 +31,7 @@ class DualEncoder(Model):
         image_width: int = setting(0, "width of the picture encoder; 0 means width", minimum=0, maximum=100_000)
         image_layers: int = setting(0, "number of blocks of the picture encoder; 0 means layers", minimum=0, maximum=1000)
         image_heads: int = setting(0, "attention heads of the picture encoder; 0 means heads", minimum=0, maximum=10_000)
-        image_feed_forward: int = setting(
-            0, "feed-forward size of the picture encoder; 0 as in the text encoder", minimum=0, maximum=1_000_000
-        )
+        image_feed_forward: int = setting(0, "feed-forward size for pictures; 0 as for texts", minimum=0, maximum=1_000_000)
         image_norm: bool = setting(False, "normalise the embedded patches before the first block")
 
     reads = "texts and pictures"

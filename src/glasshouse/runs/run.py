@@ -298,9 +298,8 @@ class Run:
             raise GlasshouseError(f"predictions need a list of texts, and got one text; use [{texts[:40]!r}]")
         if (second is not None) != paired or (second is not None and len(second) != len(texts)):
             needed = "one second text for each text (--second)" if paired else "single texts, not pairs"
-            raise GlasshouseError(
-                f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second ones"
-            )
+            got = f"{len(texts)} texts and {len(second or ())} second ones"
+            raise GlasshouseError(f"{self.name} reads {needed}; it got {got}")
         task = self.whole_text_task.for_pairs(self.tokenizer) if paired else self.whole_text_task
         return task.predict(self.model, self.tokenizer, texts, second, batch)
 

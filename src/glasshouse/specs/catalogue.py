@@ -45,12 +45,8 @@ def find(family: str, name: str, where: str | None = None) -> Any:
     try:
         return _entries(family)[name].load()
     except Exception as error:  # the module of another package may raise anything
-        raise SpecError(
-            f"cannot be loaded from {_entries(family)[name].value}: {type(error).__name__}: {error}; repair or remove the "
-            "package that provides it",
-            where or family,
-            name,
-        ) from error
+        source = f"{_entries(family)[name].value}: {type(error).__name__}: {error}"
+        raise SpecError(f"cannot be loaded from {source}; repair or remove its package", where or family, name) from error
 
 
 def loadable(family: str) -> dict[str, Any]:

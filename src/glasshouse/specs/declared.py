@@ -97,10 +97,8 @@ def own_fields(spec: Spec, name: str) -> dict[str, SpecField]:
             continue
         for field, declared in spec_fields.fields(settings_class(catalogue.find(family, word, where), name)).items():
             if own.setdefault(field, declared) != declared:
-                raise SpecError(
-                    f"{name}.{field} is declared by two of the chosen parts, and {where}={word} declares it differently; "
-                    "rename the setting of one part"
-                )
+                reason = f"{name}.{field} is declared by two of the chosen parts, and {where}={word} declares it differently"
+                raise SpecError(f"{reason}; rename the setting of one part")
             if declared.rule.family:
                 pending.append((declared.rule.family, table.own.get(field, declared.default), f"{name}.{field}"))
     return own

@@ -14,13 +14,13 @@ from glasshouse.specs.spec_fields import fields
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def check(options: object, error: type[GlasshouseError] = GlasshouseError) -> None:
+def check(options: Any, error: type[GlasshouseError] = GlasshouseError) -> None:
     """Refuse a value that its rule does not allow."""
     for name, field in fields(type(options)).items():
         spec_fields.check(getattr(options, name), field.rule, name, error)
 
 
-def given(options: object) -> dict[str, Any]:
+def given(options: Any) -> dict[str, Any]:
     """The options that differ from their defaults, by name."""
     declared = fields(type(options)).items()
     return {name: value for name, field in declared if (value := getattr(options, name)) != field.default}

@@ -33,9 +33,7 @@ class DataSpec:
     """The text (or pairs, labels, pictures) and its tokenizer."""
 
     source: str = setting("", "a data set by name (see `glasshouse data`)", family="source", instead_of="files")
-    files: tuple[str, ...] = setting(
-        (), "your own files, folders or patterns: text, documents, tables; also compressed", instead_of="source"
-    )
+    files: tuple[str, ...] = setting((), "your own text, documents or tables: files, folders, patterns", instead_of="source")
     validation_files: tuple[str, ...] = setting((), "your own files for validation, instead of a share", rare=True)
     test_files: tuple[str, ...] = setting((), "your own files for testing, instead of a share", rare=True)
     field: str = setting("text", "the column that holds the text, by name or number")
@@ -45,43 +43,23 @@ class DataSpec:
     group: str = setting("", "a column whose equal values stay in one split, by name or number", rare=True)
     stratify: bool = setting(False, "give every split the same shares of the classes", rare=True)
     delimiter: str = setting(
-        "auto",
-        "what separates the columns of your own .csv and .tsv files; auto looks at them",
-        choices=("auto", "comma", "tab", "semicolon", "pipe"),
-        rare=True,
+        "auto", "what separates columns in .csv files", choices=("auto", "comma", "tab", "semicolon", "pipe"), rare=True
     )
-    encoding: str = setting(
-        "",
-        "the encoding of your own text files, such as latin-1 or shift_jis; UTF-8 and byte order marks are found",
-        rare=True,
-    )
+    encoding: str = setting("", "the encoding of text files that are not UTF-8, such as latin-1 or shift_jis", rare=True)
     header: str = setting(
-        "auto",
-        "whether the first line of your own .csv and .tsv files names the columns; auto looks at it",
-        choices=("auto", "yes", "no"),
-        rare=True,
+        "auto", "whether the first line of .csv and .tsv files names the columns", choices=("auto", "yes", "no"), rare=True
     )
-    decimal: str = setting(
-        "auto",
-        "the decimal mark of numbers in your own files; auto looks at the whole column",
-        choices=("auto", "point", "comma"),
-        rare=True,
-    )
+    decimal: str = setting("auto", "the decimal mark of numbers in tables", choices=("auto", "point", "comma"), rare=True)
     missing_targets: str = setting(
-        "refuse",
-        "what happens to rows with n/a, ? or the like instead of a number; skip also leaves out such labels",
-        choices=("refuse", "skip"),
-        rare=True,
+        "refuse", "what happens to rows with n/a, ? or the like as number or label", choices=("refuse", "skip"), rare=True
     )
-    megabytes: float = setting(
-        0.0, "megabytes of text that are used at most, for a source that has a limit; 0 means all", minimum=0, rare=True
-    )
+    megabytes: float = setting(0.0, "megabytes of text that are used at most; 0 means all", minimum=0, rare=True)
     adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
     insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
     limits: tuple[str, ...] = setting(
         (),
-        "limits on what is read of your own files that are raised, as in [classes=50000,line=100]; the names: expansion "
-        "(of a compressed file, times), line (million characters), table (megabytes in memory), nesting, columns, classes",
+        "limits on what is read that are raised, as in [classes=50000,line=100]: expansion (of a compressed file, times), "
+        "line (million characters), table (megabytes in memory), nesting, columns, classes",
         rare=True,
     )
     picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8)
@@ -124,9 +102,7 @@ class ModelSpec(OpenSection):
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
     pruned_heads: tuple[str, ...] = setting((), "attention heads that were removed: blocks.0.attention.2", rare=True)
     initialisation: float = setting(0.5, "initial weights have standard deviation this / sqrt(inputs)", minimum=0)
-    zero_branches: bool = setting(
-        False, "initialise the last matrix of every attention and feed-forward part with zeros", rare=True
-    )
+    zero_branches: bool = setting(False, "begin with zeros in the last matrix of attention and feed-forward", rare=True)
     head: HeadSpec = field(default_factory=HeadSpec)
 
 
@@ -138,37 +114,21 @@ class TrainingSpec(OpenSection):
     epochs: float = setting(0.0, "passes over the training data (or set steps)", minimum=0, instead_of="steps")
     batch: int = setting(16, "batch size: sequences in a step", minimum=1)
     batch_warmup: float = setting(
-        0.0,
-        "share of the steps in which the batch grows: first a quarter of it, then half of it",
-        minimum=0,
-        maximum=1,
-        rare=True,
+        0.0, "share of the steps with a smaller batch: first a quarter, then half of it", minimum=0, maximum=1, rare=True
     )
-    gradient_accumulation: int = setting(
-        1, "number of micro-batches that a batch is split into, to save memory; the loss is the same", minimum=1
-    )
+    gradient_accumulation: int = setting(1, "number of micro-batches that a batch is split into, to save memory", minimum=1)
     optimiser: str = setting("adamw", "the optimiser", family="optimiser")
     learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0)
     schedule: str = setting("cosine", "the learning-rate schedule", choices=("constant", "cosine", "warmup-stable-decay"))
     warmup: float = setting(0.05, "share of the steps in which the learning rate rises from 0", minimum=0, maximum=1)
-    decay: float = setting(
-        0.2, "share of the steps after warm-up in which the learning rate falls (warmup-stable-decay)", minimum=0, maximum=1
-    )
+    decay: float = setting(0.2, "share of the steps in which a warmup-stable-decay rate falls", minimum=0, maximum=1)
     final: float = setting(0.1, "final learning rate as a share of the peak", minimum=0, maximum=1)
     beta1: float = setting(0.9, "decay of the gradient's moving average (AdamW, Lion and others)", minimum=0, maximum=0.9999)
-    beta2: float = setting(
-        0.99,
-        "decay of the squared gradient's moving average (AdamW and others), or of the gradient's stored one (Lion)",
-        minimum=0,
-        maximum=0.99999,
-    )
+    beta2: float = setting(0.99, "decay of the squared gradients' average, or Lion's stored one", minimum=0, maximum=0.99999)
     weight_decay: float = setting(0.1, "weight decay of matrices; biases and gains are not decayed", minimum=0)
     clip: float = setting(1.0, "clip the gradient to this norm; 0 turns clipping off", minimum=0)
     ema: float = setting(
-        0.0,
-        "decay of an exponential moving average of the weights, which is evaluated and used instead of them; 0 turns it off",
-        minimum=0,
-        maximum=0.9999,
+        0.0, "decay of a moving average of the weights, used instead of them; 0 turns it off", minimum=0, maximum=0.9999
     )
     start_from: str = setting(
         "",
@@ -176,38 +136,19 @@ class TrainingSpec(OpenSection):
         "directory, or package:NAME, an installed package with weights",
     )
     freeze: str = setting(
-        "none",
-        "backbone freezes everything except the head; gradual unfreezes it from the top down",
-        choices=("none", "backbone", "gradual"),
+        "none", "freeze the backbone, all but the head, or unfreeze it gradually", choices=("none", "backbone", "gradual")
     )
-    unfrozen_by: float = setting(
-        0.5, "share of the steps by which everything is unfrozen (freeze=gradual)", minimum=0, maximum=1
-    )
-    layer_decay: float = setting(
-        1.0, "learning rate of a block as a share of the learning rate of the block above", minimum=0, maximum=1
-    )
-    lora_rank: int = setting(
-        0, "rank of LoRA adapters; everything except them and the head is frozen; 0 means no adapters", minimum=0
-    )
+    unfrozen_by: float = setting(0.5, "share of the steps by which freeze=gradual unfreezes all", minimum=0, maximum=1)
+    layer_decay: float = setting(1.0, "learning rate of a block as a share of that of the block above", minimum=0, maximum=1)
+    lora_rank: int = setting(0, "rank of LoRA adapters, beside which only the head is trained; 0 means none", minimum=0)
     lora_alpha: float = setting(16.0, "adapters are scaled by lora_alpha / lora_rank", minimum=0)
     lora_targets: tuple[str, ...] = setting(("projection", "output"), "matrices of a block that get LoRA adapters")
-    patience: int = setting(
-        0, "early stopping: stop after this many evaluations without improvement; 0 turns it off", minimum=0
-    )
+    patience: int = setting(0, "stop early after this many evaluations without improvement; 0 turns it off", minimum=0)
     seed: int = setting(0, "random seed of initial weights, data order and dropout", minimum=0, maximum=2**31 - 1)
     replicas: int = setting(1, "number of runs, with seeds seed, seed + 1, ..., trained together as one program", minimum=1)
-    precision: str = setting(
-        "auto",
-        "number format; auto chooses by a rule, and says so",
-        choices=("auto", "fp32", "tf32", "bf16"),
-    )
+    precision: str = setting("auto", "number format; auto goes by a rule", choices=("auto", "fp32", "tf32", "bf16"))
     threads: int = setting(0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0)
-    processes: int = setting(
-        1,
-        "number of processes (`torchrun`) that take every step together; each takes its rows of the batch",
-        minimum=1,
-        rare=True,
-    )
+    processes: int = setting(1, "number of processes (`torchrun`) that divide the rows of every batch", minimum=1, rare=True)
     parallel: str = setting(
         "auto",
         "with several processes: replicate all weights in each (DDP), or shard them (FSDP); auto shards if they do not fit",
@@ -215,26 +156,18 @@ class TrainingSpec(OpenSection):
         rare=True,
     )
     checkpoint_activations: bool = setting(
-        False,
-        "compute the activations of a block again in the backward pass instead of storing them: less memory, more time",
-        rare=True,
+        False, "compute activations again in the backward pass instead of storing them: less memory, more time", rare=True
     )
     compile: bool = setting(False, "compile the model with torch.compile (slow to start)")
     cuda_graph: bool = setting(True, "on CUDA, record the step as a CUDA graph and replay it")
-    bf16_residual: bool = setting(
-        False, "in bfloat16, keep the residual stream in it too: less memory traffic, and sums of 8 bits", rare=True
-    )
+    bf16_residual: bool = setting(False, "in bfloat16, keep the residual stream in it too, with sums of 8 bits", rare=True)
     fp8_products: bool = setting(
-        False,
-        "in bfloat16 on an NVIDIA GPU of compute capability 8.9 or newer, compute large products of training in 8 bits",
-        rare=True,
+        False, "in bfloat16 on NVIDIA GPUs of compute capability 8.9 or newer, compute large products in 8 bits", rare=True
     )
     checkpoint_every: int = setting(
         0, "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds", minimum=0
     )
-    checkpoint_at: int = setting(
-        0, "a step at which a checkpoint is saved and kept, besides the others; 0 means none", minimum=0, rare=True
-    )
+    checkpoint_at: int = setting(0, "a step whose checkpoint is kept besides the others; 0 means none", minimum=0, rare=True)
     loggers: tuple[str, ...] = setting((), "where metrics are logged besides metrics.jsonl", family="logger")
 
 

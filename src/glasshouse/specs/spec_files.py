@@ -82,10 +82,7 @@ def tables_from_toml(text: str, where: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{where} is not TOML: {error}; correct its syntax") from None
     if (found := tables.pop("format", FORMAT)) != FORMAT:
-        raise SpecError(
-            f"{where} has format={found!r}, but this version of Glasshouse reads format {FORMAT}; install the version that "
-            "wrote it"
-        )
+        raise SpecError(f"{where} has format={found!r}, not {FORMAT}; install the version of Glasshouse that wrote it")
     return tables
 
 

@@ -111,7 +111,7 @@ def measure_step_seconds(
 
 def meta_model(job: Job, model: ModelSpec) -> torch.nn.Module:
     """A model on the meta device: it has shapes but no memory for its parameters."""
-    with models.without_weights():
+    with models.WithoutWeights():
         return models.assemble(model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
 
 

@@ -13,9 +13,8 @@ replica after another. torch's class needs as long to list small tensors as its 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -228,9 +227,11 @@ def fused(
     )
 
 
-@dataclass(frozen=True)
-class Update:
-    """A tensor of all replicas (R, ...), or of a single model, and what its update needs. All are float32 on one device."""
+class Update(NamedTuple):
+    """A tensor of all replicas (R, ...), or of a single model, and what its update needs. All are float32 on one device.
+
+    The kernel reads their addresses in this order.
+    """
 
     weights: Tensor
     gradients: Tensor
@@ -241,11 +242,6 @@ class Update:
     # The learning rate and the weight decay of each replica (R), or one number each.
     rates: Tensor
     decays: Tensor
-
-    def addresses(self) -> list[int]:
-        large = self.weights, self.gradients, self.first_moments, self.second_moments
-        assert all(tensor.is_contiguous() for tensor in large)
-        return [tensor.data_ptr() for tensor in (*large, self.steps, self.rates, self.decays)]
 
 
 class AdamWKernel:
@@ -264,7 +260,8 @@ class AdamWKernel:
         if not updates:
             return
         sizes = tuple(update.weights.numel() // self.replicas for update in updates)
-        addresses = [update.addresses() for update in updates]
+        assert all(tensor.is_contiguous() for update in updates for tensor in update[:4])
+        addresses = [[tensor.data_ptr() for tensor in update] for update in updates]
         rows = [[*row, size] for row, size in zip(addresses, sizes, strict=True)]
         device = scales.device
         table = self._table(torch.tensor(rows), device)

@@ -41,9 +41,7 @@ def check_threads(count: int) -> None:
     cores = os.cpu_count() or 1
     most = max(MANY_THREADS, 4 * cores)
     if count > most:
-        raise SpecError(
-            f"is far more than the {cores} cores of this machine; choose {most} or less", "training.threads", count
-        )
+        raise SpecError(f"is far more than the {cores} cores here; choose {most} or less", "training.threads", count)
 
 
 def available_threads() -> int:

@@ -40,12 +40,8 @@ class UnfreezingSchedule:
         self.lowest_trained: int | None = None
         self.apply(0)
         if not any(parameter.requires_grad for parameter in model.parameters()):
-            raise SpecError(
-                "leaves nothing to train: this model's head has no weights; choose training.freeze=none or gradual, or "
-                "set training.lora_rank",
-                "training.freeze",
-                training.freeze,
-            )
+            reason = "leaves nothing to train, as this head has no weights; choose none or gradual, or training.lora_rank"
+            raise SpecError(reason, "training.freeze", training.freeze)
 
     def apply(self, step: int) -> None:
         lowest = self.lowest_depth(step)

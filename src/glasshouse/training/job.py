@@ -45,10 +45,8 @@ def _token_count(batch: Batch) -> int:
 def check(spec: Spec, device: torch.device | None = None) -> Task:
     """Check that the spec names data, and its parts. Reads no data and returns the task."""
     if not spec.data.source and not spec.data.files:
-        raise SpecError(
-            "this spec belongs to an imported model and names no data; fine-tune the model with: "
-            "glasshouse train language-model training.start_from=RUN data.files=mine.txt"
-        )
+        remedy = "fine-tune it: glasshouse train language-model training.start_from=RUN data.files=mine.txt"
+        raise SpecError(f"this spec belongs to an imported model and names no data; {remedy}")
     return check_parts(spec, device)
 
 
@@ -63,9 +61,7 @@ def check_parts(spec: Spec, device: torch.device | None = None) -> Task:
     model = models.check(task.draft_model(spec.model), spec.data.context)
     task.check_model(model, spec.model.kind)
     if spec.task != "next-token" and (count := model.head.future_tokens):
-        raise SpecError(
-            f"is trained by task='next-token' only, not by task={spec.task!r}; remove it", "model.head.future_tokens", count
-        )
+        raise SpecError(f"is for task='next-token', not for {spec.task!r}; remove it", "model.head.future_tokens", count)
     for field in ("gradient_accumulation", "processes"):
         if (count := getattr(spec.training, field)) > 1:
             what = f"training.{field}={count} with model.norm={spec.model.norm!r}"
@@ -73,11 +69,9 @@ def check_parts(spec: Spec, device: torch.device | None = None) -> Task:
     of_blocks = sum(parameter.numel() for name, parameter in model.named_parameters() if "blocks." in name)
     needed = 4 * of_blocks * max(spec.model.layers, 1)
     if device and needed > (memory := devices.memory(device) * spec.training.processes):
-        raise SpecError(
-            f"the weights of model.layers={spec.model.layers} blocks with model.width={spec.model.width} need about "
-            f"{size(needed)} of memory, but this device has {size(memory)}; choose a smaller model, or several GPUs: "
-            "training.processes=N"
-        )
+        sizes = f"model.layers={spec.model.layers} and model.width={spec.model.width}"
+        needs = f"the weights of {sizes} need about {size(needed)}, but this device has {size(memory)}"
+        raise SpecError(f"{needs}; choose a smaller model, or several GPUs: training.processes=N")
     return task
 
 
@@ -232,5 +226,5 @@ class Job:
 
     def model_without_weights(self) -> models.Model:
         """The model without memory for its weights, to count its parameters and FLOPs."""
-        with models.without_weights():
+        with models.WithoutWeights():
             return models.assemble(self.spec.model, self.prepared.tokenizer.vocabulary, self.spec.data.context)

@@ -130,11 +130,9 @@ def _explain_out_of_memory(group: list[OpenedRun]) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         together = f", {len(group)} runs together" if len(group) > 1 else ""
-        raise RunError(
-            f"the device ran out of memory (training.batch={group[0].job.spec.training.batch}{together}): "
-            f"{str(error).splitlines()[0]} End other programs on it and continue this one, or choose a smaller "
-            "training.batch, a larger training.gradient_accumulation or a smaller model"
-        ) from None
+        what = f"the device ran out of memory (training.batch={group[0].job.spec.training.batch}{together})"
+        remedy = "End other programs and continue, or choose a smaller batch or model, or more gradient accumulation"
+        raise RunError(f"{what}: {str(error).splitlines()[0]} {remedy}") from None
 
 
 class _Loop:

@@ -38,10 +38,8 @@ def attach(model: nn.Module, training: TrainingSpec) -> None:
     layers = [(name, module) for name, module in modules if isinstance(module, nn.Linear)]
     known = sorted({name.rpartition(".")[2] for name, _ in layers})
     if missing := [target for target in training.lora_targets if target not in known]:
-        raise SpecError(
-            f"training.lora_targets names {missing[0]!r}, but no matrix in this model's blocks has that name; "
-            + (f"choose among: {', '.join(known)}" if known else "it has none, so remove training.lora_rank")
-        )
+        remedy = f"choose among: {', '.join(known)}" if known else "it has none, so remove training.lora_rank"
+        raise SpecError(f"training.lora_targets names {missing[0]!r}, but no matrix in the blocks has that name; {remedy}")
     generator = torch.Generator().manual_seed(training.seed)
     for name, module in layers:
         if name.rpartition(".")[2] in training.lora_targets:

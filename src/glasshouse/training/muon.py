@@ -63,12 +63,9 @@ class Muon(AdamW):
     def check(training: TrainingSpec) -> None:
         settings = settings_of(Muon, training.own)
         if settings.newton_schulz == PER_STEP and settings.newton_schulz_steps not in MINIMAX:
-            raise SpecError(
-                f"has polynomials for {min(MINIMAX)} to {max(MINIMAX)} steps, not for training.newton_schulz_steps="
-                f"{settings.newton_schulz_steps}; choose one of these numbers",
-                "training.newton_schulz",
-                PER_STEP,
-            )
+            steps = f"not for training.newton_schulz_steps={settings.newton_schulz_steps}"
+            reason = f"is for {min(MINIMAX)} to {max(MINIMAX)} steps, {steps}; choose one of these numbers"
+            raise SpecError(reason, "training.newton_schulz", PER_STEP)
 
     @classmethod
     def build(cls, model: nn.Module, training: TrainingSpec) -> Optimiser:

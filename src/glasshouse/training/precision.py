@@ -42,7 +42,8 @@ def float32_products(precision: str, device: torch.device) -> AbstractContextMan
     """The context in which products of float32 matrices are computed as the format says, in backward passes too."""
     if device.type == "cuda":
         return _cuda_products(tf32=precision == "tf32")
-    return _without_onednn() if device.type == "cpu" and onednn_is_slow() else nullcontext()
+    slow = device.type == "cpu" and onednn_is_slow()
+    return torch.backends.mkldnn.flags(enabled=False) if slow else nullcontext()
 
 
 def onednn_is_slow() -> bool:
@@ -52,16 +53,6 @@ def onednn_is_slow() -> bool:
     processors with bfloat16 and those of Apple were not measured, so they keep torch's choice.
     """
     return platform.machine() == "aarch64" and "bf16" not in machine.instructions()
-
-
-@contextmanager
-def _without_onednn() -> Iterator[None]:
-    onednn = torch.backends.mkldnn
-    before, onednn.enabled = onednn.enabled, False  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        onednn.enabled = before
 
 
 @contextmanager

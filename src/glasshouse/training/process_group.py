@@ -118,18 +118,13 @@ def explain_lost_rank(run: str) -> Iterator[None]:
         )
         if size() == 1 or not lost:
             raise
-        raise LostProcess(
-            f"another process of {run} has ended, so this one cannot go on; everything up to the last checkpoint is saved; "
-            f"continue with: glasshouse resume {run}"
-        ) from None
+        what = f"another process of {run} has ended, so this one cannot go on; the last checkpoint is saved"
+        raise LostProcess(f"{what}; continue with: glasshouse resume {run}") from None
 
 
 def check_count(processes: int, device: torch.device) -> None:
     """Refuse more processes than this machine has GPUs or cores."""
     have, what = (torch.cuda.device_count(), "GPUs") if device.type == "cuda" else (os.cpu_count() or 1, "CPU cores")
     if processes > have:
-        raise SpecError(
-            f"is more than the {have} {what} of this machine; choose at most {have}, or use several machines with torchrun",
-            "training.processes",
-            processes,
-        )
+        remedy = f"choose at most {have}, or use several machines with torchrun"
+        raise SpecError(f"is more than the {have} {what} here; {remedy}", "training.processes", processes)

@@ -77,9 +77,7 @@ def _companion_path(run: RunFolder, path: object, within: Path) -> Path:
     own = run.path.absolute()
     found = Path(os.path.normpath(own / path)) if isinstance(path, str) else own.parent
     if not found.is_relative_to(within) or found == within:
-        raise RunError(
-            f"{run.path / 'run.json'} names a run {path!r} that is not inside {within}; do not use a folder that was altered"
-        )
+        raise RunError(f"{run.path / 'run.json'} names a run {path!r} that is not inside {within}; use an unaltered folder")
     return found
 
 
@@ -96,10 +94,8 @@ def open_group(unfinished: list[RunFolder], device: torch.device) -> list[Opened
     specs = _with_same_choices([run.spec() for run in runs])
     for run, spec in zip(runs, specs, strict=True):
         if not replicas.can_be_replicas(specs[0], spec):
-            raise SpecError(
-                f"{runs[0].name} and {run.name} differ in more than seed, learning rate, weight decay and initialisation; "
-                "train them one after another"
-            )
+            what = f"{runs[0].name} and {run.name} differ in more than seed, learning rate, weight decay and initialisation"
+            raise SpecError(f"{what}; train them one after another")
     first = runs[0]
     tokenizer = tokenizers.load(first.tokenizer_file) if first.tokenizer_file.exists() else None
     job = Job.prepare(specs[0], device, tokenizer, new_run=not any(saved))

@@ -119,7 +119,5 @@ def _raise_if_unfinished(runs: Sequence[RunFolder], received: int | None, log: P
     if said:
         raise RunError(said[0])
     saved = f"the checkpoint of step {step} is intact" if step else "there is no checkpoint yet"
-    raise RunError(
-        f"a process of {run.name} has ended before its last step; {saved}; its output is in {log}; "
-        f"continue with: glasshouse resume {run.name}"
-    )
+    what = f"a process of {run.name} has ended before its last step; {saved}; its output is in {log}"
+    raise RunError(f"{what}; continue with: glasshouse resume {run.name}")

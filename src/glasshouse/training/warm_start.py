@@ -58,9 +58,7 @@ def merged_weights(run: RunFolder) -> Tensors:
     """A run's best weights (or its newest, without validation), with LoRA adapters merged into their matrices."""
     saved = checkpoint.best(run.checkpoints, warn=say)
     if saved is None:
-        raise RunError(
-            f"{run.name} has no checkpoint to start from; continue its training with: glasshouse resume {run.name}"
-        )
+        raise RunError(f"{run.name} has no checkpoint to start from; go on with: glasshouse resume {run.name}")
     spec = run.spec()
     if not spec.training.lora_rank:
         return saved.weights
@@ -104,10 +102,8 @@ def find(name: str, seed: int | None = None) -> RunFolder:
         # Without a run of any seed, the error names the run with `{seed}`, as it was typed.
         return run_folder.find(name.replace(SEED, str(seeds[0])) if seeds else name)
     except RunError as error:
-        raise RunError(
-            f"training.start_from: {error}; train that run first, or name another run, a Hugging Face directory, or "
-            "package:NAME, an installed package with weights",
-        ) from None
+        known = "another run, a Hugging Face directory, or package:NAME, an installed package with weights"
+        raise RunError(f"training.start_from: {error}; train that run first, or name {known}") from None
 
 
 def importer_of(name: str) -> str:

@@ -51,13 +51,9 @@ class VerdictRule:
             raise ValueError(f"alpha={self.alpha} is not between {SMALLEST_ALPHA:g} and 0.5; choose for example 0.05")
         for name, value in (("margin", self.margin), ("spread", self.spread)):
             if value is not None and not 0 < value <= LARGEST_MARGIN:
-                raise ValueError(
-                    f"{name}={value:g} is not between 0 and {LARGEST_MARGIN:g}; choose the smallest difference that matters"
-                )
+                raise ValueError(f"{name}={value:g} is not between 0 and {LARGEST_MARGIN:g}; choose what matters")
         if self.looks and (self.looks[0] < 2 or list(self.looks) != sorted(set(self.looks))):
-            raise ValueError(
-                f"looks={self.looks} are not increasing numbers of seeds from 2 on; choose for example 4, 8, 12"
-            )
+            raise ValueError(f"looks={self.looks} are not increasing numbers of seeds from 2 on; choose for example 4, 8")
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def canonical(model: ModelSpec, context: int) -> ModelSpec:
     width that equals width / heads stays 0. A part that computes the same as another part from the same weights
     (`exports_as`) becomes that other part.
     """
-    with models.without_weights():
+    with models.WithoutWeights():
         built: Any = models.assemble(models.one_block(model), 2, context)
     own = dict(model.own)
     if model.kind == "encoder-decoder":

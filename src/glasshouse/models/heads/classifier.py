@@ -64,15 +64,9 @@ class ClassifierHead(AnswerHead):
         hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0, maximum=1_000_000)
         norm: str = setting("none", "normalisation of the hidden layer", family="norm")
         naive_bayes: float = setting(0.0, "weight of naive Bayes log-probabilities in the logits; 0 turns it off", minimum=0)
-        wide: int = setting(
-            0, "maximum token n-gram of the wide part, a linear model; 0 turns it off", minimum=0, maximum=20, rare=True
-        )
-        wide_bytes: int = setting(
-            5, "maximum byte n-gram of the wide part; 0 turns byte n-grams off", minimum=0, maximum=64, rare=True
-        )
-        wide_buckets: int = setting(
-            0, "hash buckets of n-grams; 0 means 131,072, or fewer for over 32 classes", minimum=0, maximum=10**8, rare=True
-        )
+        wide: int = setting(0, "maximum token n-gram of the wide part; 0 turns it off", minimum=0, maximum=20, rare=True)
+        wide_bytes: int = setting(5, "maximum byte n-gram of the wide part; 0 means none", minimum=0, maximum=64, rare=True)
+        wide_buckets: int = setting(0, "hash buckets of n-grams; 0 means up to 131,072", minimum=0, maximum=10**8, rare=True)
         answer_bias: bool = setting(True, "add a bias to the logits of the classes", rare=True)
 
     prior_C: Tensor

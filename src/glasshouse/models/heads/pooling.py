@@ -60,9 +60,7 @@ class ContrastiveHead(Head):
     @dataclass(frozen=True)
     class Settings:
         pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
-        width: int = setting(
-            0, "width of the shared space of texts and pictures; 0 means the model's width", minimum=0, maximum=100_000
-        )
+        width: int = setting(0, "width of the shared space; 0 means the model's width", minimum=0, maximum=100_000)
 
     predicts = "pairs"
 

@@ -94,9 +94,7 @@ class Attention(nn.Module, ABC):
     ) -> None:
         super().__init__()
         if width % heads and not head_width:
-            raise SpecError(
-                f"does not divide width={width}; choose a divisor of the width, or set head_width", "heads", heads
-            )
+            raise SpecError(f"does not divide width={width}; choose a divisor, or set head_width", "heads", heads)
         self.width, self.heads = width, heads
         self.key_value_heads = key_value_heads or heads
         self.head_width = head_width or width // heads

@@ -73,15 +73,9 @@ FAST_PATHS = (by_distance_bias_kernel, by_short_text_kernel, by_causal_kernel, b
 class DotProductSettings:
     """Settings of every attention by scaled dot products."""
 
-    query_key_norm: bool = setting(
-        False, "scale each query and each key to unit root mean square, with a learned gain for each feature", rare=True
-    )
-    value_residual: bool = setting(
-        False, "mix the values of the first block into those of the later blocks, with two learned weights", rare=True
-    )
-    attention_softcap: float = setting(
-        0.0, "a soft limit of the size of scores, before any bias of positions; 0 means no limit", minimum=0, rare=True
-    )
+    query_key_norm: bool = setting(False, "scale queries and keys to unit root mean square, times learned gains", rare=True)
+    value_residual: bool = setting(False, "mix the first block's values into later ones, by learned weights", rare=True)
+    attention_softcap: float = setting(0.0, "a soft limit of scores before biases; 0 means none", minimum=0, rare=True)
 
 
 class DotProductAttention(Attention):

@@ -26,9 +26,7 @@ class LinformerAttention(Attention):
 
     @dataclass(frozen=True)
     class Settings:
-        rank: int = setting(
-            0, "number of keys after the projection; 0 means a quarter of the context", minimum=0, maximum=10_000_000
-        )
+        rank: int = setting(0, "keys after the projection; 0 means a quarter of the context", minimum=0, maximum=10_000_000)
 
     unsupported: ClassVar[dict[str, str]] = {
         "causal": f"{_MIXED}, so a query would see later tokens; use it in encoders that are not causal",

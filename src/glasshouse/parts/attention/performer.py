@@ -29,9 +29,7 @@ class PerformerAttention(Attention):
 
     @dataclass(frozen=True)
     class Settings:
-        rank: int = setting(
-            0, "number of random features per head; 0 means four times the head width", minimum=0, maximum=1_000_000
-        )
+        rank: int = setting(0, "random features of a head; 0 means four times its width", minimum=0, maximum=1_000_000)
 
     unsupported: ClassVar[dict[str, str]] = {
         "rows": "Performer never forms attention weights, because it sums the features of the keys first",
