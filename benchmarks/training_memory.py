@@ -93,7 +93,7 @@ def model_on(job: Job) -> Model:
             if parameter.dim() >= 2:
                 parameter.normal_(0.0, 0.02)
     if job.spec.training.checkpoint_activations:
-        activation_checkpointing.attach(model)
+        activation_checkpointing.checkpoint_activations(model)
     return model
 
 

@@ -148,10 +148,7 @@ class GenerationEngine:
             choices = self._choose_plainly(logits, rows)
         for index, row, choice in zip(indices, rows, choices, strict=True):
             if math.isnan(choice.log_probability):
-                row.failed = GlasshouseError(
-                    "the logits of this model are NaN for this text, so no token can be chosen: its weights are too large, "
-                    "or they overflow in this dtype; use --dtype float32, or another model"
-                )
+                row.failed = GlasshouseError("the logits of this model are NaN here; use --dtype float32, or another model")
             if row.step == 0:
                 self._decoder.keep_prefix(index)
             self._decoder.append(index, choice.token)

@@ -34,11 +34,8 @@ def _conflicts(spec: Spec) -> Iterator[tuple[str, str]]:
         choices = ", ".join(divisors[:6]) + (", ..." if len(divisors) > 6 else "")
         yield "model.heads", f"does not divide model.width={model.width}; choose {choices}"
     if model.zero_branches and model.connection == "no-residual":
-        yield (
-            "model.zero_branches",
-            f"with model.connection={model.connection!r} gives zeros whatever the input, because nothing goes around "
-            "a block's parts; choose model.connection=pre-norm or post-norm",
-        )
+        rule = f"with model.connection={model.connection!r} gives zeros whatever the input"
+        yield "model.zero_branches", f"{rule}; choose model.connection=pre-norm or post-norm"
     # An imported model has neither data nor steps, and its spec is valid.
     if has_data and bool(training.steps) == bool(training.epochs):
         yield "training.steps", f"and training.epochs={training.epochs:g}: set exactly one of them above 0"
@@ -54,11 +51,8 @@ def _conflicts(spec: Spec) -> Iterator[tuple[str, str]]:
         rule = f"cannot be divided among training.processes={training.processes}{times}"
         yield "training.batch", f"{rule}; choose a multiple of {parts}, because every process takes equally many rows"
     if training.batch_warmup and training.batch % (4 * parts):
-        yield (
-            "training.batch_warmup",
-            f"begins with a quarter of training.batch={training.batch}, which is no whole number of sequences for "
-            f"every process and micro-batch; choose a multiple of {4 * parts}",
-        )
+        rule = f"begins with a quarter of training.batch={training.batch}, which does not divide evenly"
+        yield "training.batch_warmup", f"{rule}; choose a multiple of {4 * parts}"
     if training.freeze == "gradual" and training.processes > 1:
         rule = "needs the same trained weights in all steps"
         yield "training.processes", f"{rule}, but training.freeze='gradual' changes them; choose one of them"

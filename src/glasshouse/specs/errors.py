@@ -140,7 +140,4 @@ class MissingExtra(GlasshouseError):
     """An optional dependency that is not installed. `install` are all packages of this purpose."""
 
     def __init__(self, package: str, purpose: str, install: str = "") -> None:
-        super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed; "
-            f"install it with: pip install {install or package}"
-        )
+        super().__init__(f"{purpose} needs the package {package!r}; install it with: pip install {install or package}")

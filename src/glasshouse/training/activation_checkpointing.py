@@ -17,7 +17,7 @@ def blocks(model: nn.Module) -> list[Block]:
     return [module for module in model.modules() if isinstance(module, Block)]
 
 
-def attach(model: nn.Module) -> None:
+def checkpoint_activations(model: nn.Module) -> None:
     modules: list[nn.Module] = [*blocks(model)]
     for block in modules:
         block.forward = _checkpointed(block.forward)

@@ -23,16 +23,8 @@ from glasshouse.records import progress_bar
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.tasks import linear_cross_entropy
-from glasshouse.training import (
-    activation_checkpointing,
-    compute_choice,
-    devices,
-    lora,
-    optimisers,
-    precision,
-    process_group,
-    replicas,
-)
+from glasshouse.training import compute_choice, devices, lora, optimisers, precision, process_group, replicas
+from glasshouse.training.activation_checkpointing import blocks, checkpoint_activations
 from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 from glasshouse.training.job import Job
@@ -148,11 +140,9 @@ def _too_large(job: Job, memory: Callable[[str], dict[str, int]]) -> SpecError |
     available = devices.memory(job.device)
     totals = (sum(at_peak(sharded(memory(name), processes), training).values()) for name in ("fp32", "bf16"))
     if (needed := next(totals)) > available and (needed := min(needed, next(totals))) > available:
-        return SpecError(
-            f"training needs about {size(needed)} of memory, but this device has {size(available)}; choose a smaller "
-            f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model "
-            "or training.checkpoint_activations=true"
-        )
+        what = f"training needs about {size(needed)} of memory, but this device has {size(available)}"
+        remedies = f"a smaller training.batch (now {training.batch}), a larger training.gradient_accumulation"
+        return SpecError(f"{what}; choose {remedies}, a smaller model or training.checkpoint_activations=true")
     return None
 
 
@@ -226,9 +216,9 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
             if spec.training.checkpoint_activations:
                 everything, inputs = sum(saved.values()), list[int]()
                 saved.clear()
-                for block in activation_checkpointing.blocks(model):
+                for block in blocks(model):
                     block.register_forward_pre_hook(lambda _, stream: inputs.append(stream[0].nbytes))
-                activation_checkpointing.attach(model)
+                checkpoint_activations(model)
                 job.task.loss_sum(model, batch)
                 # What the rest of the model saves, the inputs of all blocks, and the activations of one block at a time.
                 saved[0] = sum(inputs) + (everything - sum(saved.values())) // max(len(inputs), 1)

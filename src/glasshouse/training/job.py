@@ -19,15 +19,8 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import (
-    activation_checkpointing,
-    adaptation,
-    devices,
-    evaluation_interval,
-    lora,
-    optimisers,
-    warm_start,
-)
+from glasshouse.training import adaptation, devices, evaluation_interval, lora, optimisers, warm_start
+from glasshouse.training.activation_checkpointing import checkpoint_activations
 from glasshouse.training.engine import Engine
 from glasshouse.training.evaluation_interval import EvaluationCost
 from glasshouse.training.parallelism import Parallelism
@@ -217,7 +210,7 @@ class Job:
         self.task.initialise(model)
         lora.attach(model, self.spec.training)
         if self.spec.training.checkpoint_activations:
-            activation_checkpointing.attach(model)
+            checkpoint_activations(model)
         return model
 
     def _initial_model(self) -> models.Model:

@@ -82,10 +82,7 @@ def use_fp8_products(model: nn.Module, number_format: str, device: torch.device)
     """From now on, compute the products of training in 8 bits wherever they would be in bfloat16 and the sizes allow it."""
     wrong = ""
     if number_format != "bf16":
-        wrong = (
-            f"replaces products in bfloat16, but this run trains in {number_format}; set training.precision=bf16, or "
-            "leave fp8_products out: steps that are not large gain nothing from it"
-        )
+        wrong = f"replaces products in bfloat16, and this run is in {number_format}; set training.precision=bf16"
     elif not fp8_products.available(device):
         wrong = f"needs an NVIDIA GPU of compute capability 8.9 or newer, but this is {device}; leave it out"
     if wrong:

@@ -29,18 +29,10 @@ from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch, Evaluation
-from glasshouse.training import cuda_graphs, devices, precision
+from glasshouse.training import cuda_graphs, devices, engine, precision
 from glasshouse.training.adamw import StackedAdamW
 from glasshouse.training.compiling import compiled
-from glasshouse.training.engine import (
-    Engine,
-    StepResult,
-    copies,
-    ema_update_rate,
-    load_weights,
-    record_first_nonfinite,
-    update_average,
-)
+from glasshouse.training.engine import Engine, StepResult, load_weights
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.job import Job
 from glasshouse.training.parallelism import LossModule, Parallelism
@@ -114,7 +106,7 @@ class Replicas:
         self.optimiser = StackedAdamW(self.scratch, self._trained(), self.specs, self.steps)
         self.unfreezing.apply(0)
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
-        self.average = copies(self.stacked) if self.spec.training.ema else None
+        self.average = engine.copies(self.stacked) if self.spec.training.ema else None
         # For each replica, the first step whose loss or gradient was not finite, or -1. The replica takes no later step.
         self.first_nonfinite_R = torch.full((len(jobs),), -1.0, device=self.device)
         # This builds the kernels that a step may use. They cannot be built within `vmap`.
@@ -190,7 +182,7 @@ class Replicas:
         """Take one optimiser step of every replica that has not failed."""
         self.unfreezing.apply(step)
         batch, counts_R = self.batch(step)
-        numbers = torch.cat([torch.tensor([step, ema_update_rate(self.spec.training.ema, step)]), counts_R])
+        numbers = torch.cat([torch.tensor([step, engine.ema_update_rate(self.spec.training.ema, step)]), counts_R])
         if self.graphed_step.enabled:
             batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
         # Dropout masks differ from those of a run that trains alone. Everything else is the same.
@@ -205,12 +197,12 @@ class Replicas:
         gradients, losses_R = self._gradients(batch, counts_R)
         flat_gradients = (gradient.reshape(len(gradient), -1) for gradient in gradients.values())
         norms_R = torch.stack([gradient.norm(dim=1) for gradient in flat_gradients]).norm(dim=0)
-        record_first_nonfinite(self.first_nonfinite_R, step, losses_R, norms_R)
+        engine.record_first_nonfinite(self.first_nonfinite_R, step, losses_R, norms_R)
         limit = self.spec.training.clip or float("inf")
         factor_R = (limit / (norms_R + 1e-6)).clamp(max=1.0)
         self.optimiser.step(gradients, step.long(), factor_R, self.first_nonfinite_R >= 0)
         if self.average is not None:
-            update_average(self.average, self.stacked, ema_rate)
+            engine.update_average(self.average, self.stacked, ema_rate)
         return torch.stack([losses_R, norms_R])
 
     def deactivate(self, mask: Sequence[bool]) -> None:
@@ -259,7 +251,8 @@ class Replica:
         replicas = self.replicas
         groups = {"model": replicas.stacked} | ({"average": replicas.average} if replicas.average else {})
         saved = {
-            name: copies(replicas.copy_to_scratch(self.number, stacked).state_dict()) for name, stacked in groups.items()
+            name: engine.copies(replicas.copy_to_scratch(self.number, stacked).state_dict())
+            for name, stacked in groups.items()
         }
         return saved | {"optimiser": replicas.optimiser.state(self.number)}
 
