@@ -94,7 +94,7 @@ class TransformerStack(nn.Module):
 def check_length(parts: Iterable[Position | Attention | NoAttention], length: int) -> None:
     """Raise SequenceTooLong if a part cannot process a sequence of this length."""
     for part in parts:
-        if (limit := part.max_length()) is not None and length > limit:
+        if (limit := part.max_length) is not None and length > limit:
             kind = type(part)
             raise SequenceTooLong(
                 f"{kind.__name__} accepts at most {limit} tokens, not {length}, because {kind.unsupported['longer']}"

@@ -77,6 +77,8 @@ class Attention(nn.Module, ABC):
     """Projections around `mix` of a subclass. `plain = True`, or a hook on `scores` or `weights`, turns fast paths off."""
 
     unsupported: ClassVar[dict[str, str]] = {}
+    # The longest sequence that it accepts; None for no limit.
+    max_length: int | None = None
     # Whether `mix` is `dot_product` and nothing else. Then a step of generation has a kernel of its own.
     mixes_by_dot_product: ClassVar[bool] = False
 
@@ -228,10 +230,6 @@ class Attention(nn.Module, ABC):
     def empty_cache(self, batch: int, slots: int, like: Tensor, source: tuple[Tensor, Tensor] | None = None) -> LayerCache:
         """An empty cache with the dtype and device of `like`; `source` is for a cross-attention beside this attention."""
         return LayerCache.empty(like, (batch, self.key_value_heads, slots, self.head_width), source)
-
-    def max_length(self) -> int | None:
-        """The longest sequence that this attention accepts, or None if there is no limit."""
-        return None
 
     def flops(self, queries: int, keys: int, causal: bool) -> int:
         """FLOPs of the matrix products in the forward pass of one sequence, by the fast path."""

@@ -37,7 +37,7 @@ class LinformerAttention(Attention):
 
     def __init__(self, width: int, heads: int, context: int, rank: int = 0, **options: Any) -> None:
         super().__init__(width, heads, **options)
-        rank = rank or max(context // 4, 1)
+        self.max_length, rank = context, rank or max(context // 4, 1)
         self.key_mixture = nn.Parameter(nn.init.normal_(torch.empty(rank, context), std=context**-0.5))
         self.value_mixture = nn.Parameter(nn.init.normal_(torch.empty(rank, context), std=context**-0.5))
 
@@ -56,9 +56,6 @@ class LinformerAttention(Attention):
         if not self.needs_weights:
             return scaled_dot_product.fused(queries, keys, values, None, None, False, inputs.dropout)
         return self.weighted_values(scaled_dot_product.scores(queries, keys, None), values, None)
-
-    def max_length(self) -> int | None:
-        return self.key_mixture.shape[1]
 
     def mix_flops(self, queries: int, keys: int, causal: bool) -> int:
         inner_width = self.heads * self.head_width

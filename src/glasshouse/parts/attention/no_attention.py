@@ -15,6 +15,7 @@ class NoAttention(nn.Module):
         "blocks": "a Transformer without attention cannot mix tokens; model.attention='none' is for model.kind='recurrent'",
         "rows": "it has no attention weights",
     }
+    max_length = None
 
     def forward(
         self, x: Tensor, mask: Mask | None = None, positions: Tensor | None = None, cache: LayerCache | None = None
@@ -26,6 +27,3 @@ class NoAttention(nn.Module):
 
     def flops(self, queries: int, keys: int, causal: bool) -> int:
         return 0
-
-    def max_length(self) -> int | None:
-        return None

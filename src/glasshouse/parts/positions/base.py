@@ -23,14 +23,14 @@ class Position(nn.Module):
     rotation_key: Any = None
     # The size of its attention that it was built for, "heads" or "head_width", if that matters.
     built_for: tuple[str, int] | None = None
+    # The longest sequence that it can encode; None for no limit.
+    max_length: int | None = None
 
     def keep_heads(self, kept: Sequence[int]) -> None:
         """Remove what belongs to other heads of the attention, counted from 0. Most encodings are the same for all heads."""
-        return
 
     def initialise(self, deviation: float) -> None:
         """Adapt to the vectors that the positions are added to: the standard deviation of their entries in a new model."""
-        return
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         return x_BTD
@@ -54,10 +54,6 @@ class Position(nn.Module):
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return self.distance_bias(queries[..., :, None] - keys[..., None, :]) if self.mechanism == "bias" else None
-
-    def max_length(self) -> int | None:
-        """The longest sequence that this part can encode, or None if there is no limit."""
-        return None
 
 
 class NoPosition(Position):

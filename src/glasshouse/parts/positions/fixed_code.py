@@ -92,13 +92,10 @@ class OneHot(FixedCode):
         if context > width:
             reason = f"one-hot positions need a feature for each of data.context={context} positions"
             raise SpecError(f"{reason}, and model.width={width} is fewer; increase the width or shorten the context")
-        self.context = context
+        self.max_length = context
 
     def code(self, positions: Tensor) -> Tensor:
         return F.one_hot(positions, self.width)
 
     def factor(self, deviation: float) -> float:
         return deviation * self.width**0.5
-
-    def max_length(self) -> int | None:
-        return self.context

@@ -15,12 +15,10 @@ class Learned(Position):
 
     def __init__(self, context: int, width: int, embedding_deviation: float = 0.0) -> None:
         super().__init__()
+        self.max_length = context
         self.table = nn.Embedding(context, width)
         # `models.initialise` reads it; 0 means the rule for all matrices.
         self.initial_deviation = embedding_deviation
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         return x_BTD + self.table(positions)
-
-    def max_length(self) -> int | None:
-        return self.table.num_embeddings
