@@ -16,13 +16,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def check(options: Any, error: type[GlasshouseError] = GlasshouseError) -> None:
     """Refuse a value that its rule does not allow."""
-    for name, field in fields(type(options)).items():
+    for name, field in fields(options.__class__).items():
         spec_fields.check(getattr(options, name), field.rule, name, error)
 
 
 def given(options: Any) -> dict[str, Any]:
     """The options that differ from their defaults, by name."""
-    declared = fields(type(options)).items()
+    declared = fields(options.__class__).items()
     return {name: value for name, field in declared if (value := getattr(options, name)) != field.default}
 
 
