@@ -114,7 +114,7 @@ class ConstrainedText:
             ends = [token for token in self._constraint.end_tokens if token < len(self.allowed)]
             self.finished = self._matcher.is_accepting() and not (self.allowed.sum() - self.allowed[ends].sum())
         elif "NoExtension" in (reason := self._matcher.get_error().splitlines()[0]):
-            raise GlasshouseError("no token can continue a text of this form; change it, or use a byte-level tokenizer")
+            raise GlasshouseError("no token of the vocabulary continues this form; change it, or use a byte-level tokenizer")
         else:
             raise GlasshouseError(f"the pattern or schema is too complex ({reason}); use smaller counts or repeat less")
 

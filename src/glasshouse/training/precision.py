@@ -12,6 +12,7 @@ import platform
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -42,8 +43,7 @@ def float32_products(precision: str, device: torch.device) -> AbstractContextMan
     """The context in which products of float32 matrices are computed as the format says, in backward passes too."""
     if device.type == "cuda":
         return _cuda_products(tf32=precision == "tf32")
-    slow = device.type == "cpu" and onednn_is_slow()
-    return torch.backends.mkldnn.flags(enabled=False) if slow else nullcontext()
+    return _without_onednn() if device.type == "cpu" and onednn_is_slow() else nullcontext()
 
 
 def onednn_is_slow() -> bool:
@@ -53,6 +53,16 @@ def onednn_is_slow() -> bool:
     processors with bfloat16 and those of Apple were not measured, so they keep torch's choice.
     """
     return platform.machine() == "aarch64" and "bf16" not in machine.instructions()
+
+
+@contextmanager
+def _without_onednn() -> Iterator[None]:
+    onednn: Any = torch.backends.mkldnn
+    before, onednn.enabled = onednn.enabled, False
+    try:
+        yield
+    finally:
+        onednn.enabled = before
 
 
 @contextmanager
