@@ -19,7 +19,7 @@ def test_adapters_start_without_effect_and_merge_into_their_matrices():
     torch.testing.assert_close(adapted(tokens), plain(tokens))
     generator = torch.Generator().manual_seed(2)
     for name, parameter in adapted.named_parameters():
-        if lora.is_adapter(name):
+        if lora.ADAPTER in name:
             nn.init.normal_(parameter, generator=generator)
     with_adapters = adapted(tokens)
     assert not torch.allclose(with_adapters, plain(tokens))

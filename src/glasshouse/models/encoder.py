@@ -85,11 +85,8 @@ class Packing:
     def __init__(self, lengths_B: Tensor, longest: int) -> None:
         self.rows, self.longest = len(lengths_B), longest
         self.places_N = (torch.arange(longest) < lengths_B[:, None]).flatten().nonzero()[:, 0]
+        self.positions_1N = (self.places_N % longest)[None]
         self.mask = SameText(F.pad(lengths_B.cumsum(0), (1, 0)), longest)
-
-    @cached_property
-    def positions_1N(self) -> Tensor:
-        return (self.places_N % self.longest)[None]
 
     def packed(self, tokens_BT: Tensor) -> Tensor:
         return tokens_BT.flatten()[self.places_N][None]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse import models, tokenizers
 from glasshouse.baselines import baseline_results
@@ -115,13 +115,10 @@ class Run:
         try:
             return baseline_results.read(self.folder.baselines_file)
         except RunError as error:
-            self._say_once(str(error))
+            if (text := str(error)) not in self._said:
+                self._said.add(text)
+                say(text)
             return None
-
-    def _say_once(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
-            say(text)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -139,15 +136,11 @@ class Run:
         # The weights of a model that is loaded in inference mode could never have gradients.
         with torch.inference_mode(False):
             model = warm_start.load_model(self.folder, self.spec, saved.weights, where)
-            self._check_finite(model, where)
+            # Every answer of a model with weights that are no numbers would be without meaning.
+            if wrong := next((name for name, own in model.named_parameters() if not bool(torch.isfinite(own).all())), ""):
+                remedy = "import it again" if "origin" in self.facts else "train again with a lower training.learning_rate"
+                raise RunError(f"{self.name} cannot be used: {where} has NaN or infinite weights in {wrong!r}; {remedy}")
             return weight_formats.convert(model.to(self.device), self.dtype, self.name).eval()
-
-    def _check_finite(self, model: nn.Module, where: str) -> None:
-        """Refuse weights of which some are no numbers: every answer of such a model would be without meaning."""
-        wrong = next((name for name, weights in model.named_parameters() if not bool(torch.isfinite(weights).all())), "")
-        if wrong:
-            remedy = "import it again" if "origin" in self.facts else "train again with a lower training.learning_rate"
-            raise RunError(f"{self.name} cannot be used: {where} has NaN or infinite weights in {wrong!r}; {remedy}")
 
     def saved_weights(self) -> checkpoint.Tensors:
         return self._checkpoint().weights

@@ -50,7 +50,7 @@ class UnfreezingSchedule:
         self.lowest_trained = lowest
         for name, parameter in self.model.named_parameters():
             if self.training.lora_rank:
-                trained = lora.is_adapter(name) or is_head(name)
+                trained = lora.ADAPTER in name or is_head(name)
             elif self.training.freeze == "backbone":
                 trained = is_head(name)
             else:

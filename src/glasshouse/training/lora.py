@@ -16,6 +16,10 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 
 
+# What the names of the parameters of adapters contain.
+ADAPTER = ".parametrizations.weight.0."
+
+
 class Adapter(nn.Module):
     """W -> W + scale * up @ down."""
 
@@ -55,8 +59,3 @@ def merge(model: nn.Module) -> None:
         if parametrize.is_parametrized(module, "weight"):
             parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)
             cast(nn.Linear, module).weight.requires_grad_(True)
-
-
-def is_adapter(name: str) -> bool:
-    """Whether a parameter with this name belongs to an adapter."""
-    return ".parametrizations.weight.0." in name

@@ -15,7 +15,6 @@ from glasshouse.verdicts import skewness, statistics
 from glasshouse.verdicts.skewness import ONE_LOOK
 
 Array = NDArray[np.float64]
-NAN = float("nan")
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Estimate:
     units: int
     items: int = 0  # number of items that count as a sample; 0: items are taken as fixed
     skewness: float = 0.0  # of the values, as in a sample of `degrees` + 1 of them
-    deviation: float = NAN  # standard deviation between units
+    deviation: float = math.nan  # standard deviation between units
 
     @property
     def sample(self) -> tuple[float, float, int]:
@@ -80,7 +79,7 @@ class Estimate:
         It is longer on the side of a long tail. Without an error its ends are NaN.
         """
         if math.isnan(self.error):
-            return NAN, NAN
+            return math.nan, math.nan
         below, above = skewness.interval_widths(level, self.skewness, self.degrees, strength)
         return self.mean - float(below) * self.error, self.mean + float(above) * self.error
 
@@ -90,7 +89,7 @@ def from_units(values: ArrayLike) -> Estimate:
     numbers = _finite(values)
     count = len(numbers)
     if count == 1:
-        return Estimate(float(numbers[0]), NAN, NAN, 1)
+        return Estimate(float(numbers[0]), math.nan, math.nan, 1)
     mean, deviation = map(float, statistics.moments(numbers))
     skew = float(skewness.sample_skewness(numbers))
     return Estimate(mean, deviation / math.sqrt(count), count - 1.0, count, 0, skew, deviation)
@@ -104,7 +103,7 @@ def from_units_and_items(values: ArrayLike) -> Estimate:
     table = _finite(values)
     units, items = table.shape
     if units == 1 or items == 1:
-        return Estimate(float(table.mean()), NAN, NAN, units, items)
+        return Estimate(float(table.mean()), math.nan, math.nan, units, items)
     crossed = crossed_mean(table)
     figures = (float(crossed.mean), float(crossed.error), float(crossed.degrees))
     return Estimate(*figures, units, items, float(crossed.skewness), float(table.mean(axis=1).std(ddof=1)))

@@ -200,18 +200,14 @@ def attend(
         BLOCK=BLOCK,
         SHARED=shares > 1,
         ROTARY=frequencies is not None,
-        num_warps=_warps(each, padded),
+        # One warp is the fastest where its registers suffice: nothing has to be exchanged between warps.
+        num_warps=4 if each > 1 or padded > 128 else 2 if padded > 64 else 1,
     )
     if shares > 1:
         _combine_kernel[(rows * heads,)](
             partial, output, shares, WIDTH=width, PADDED=padded, MOST_SHARES=MOST_SHARES, num_warps=1
         )
     return output[:, :, None]
-
-
-def _warps(each: int, width: int) -> int:
-    """Warps of a program. One is the fastest where its registers suffice: nothing has to be exchanged between warps."""
-    return 4 if each > 1 or width > 128 else 2 if width > 64 else 1
 
 
 def _with_head_stride(tensor: Tensor, width: int) -> Any:
