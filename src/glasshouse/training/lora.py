@@ -15,7 +15,6 @@ from torch.nn.utils import parametrize
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 
-
 # What the names of the parameters of adapters contain.
 ADAPTER = ".parametrizations.weight.0."
 
