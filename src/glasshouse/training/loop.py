@@ -131,7 +131,7 @@ def _explain_out_of_memory(group: list[OpenedRun]) -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         together = f", {len(group)} runs together" if len(group) > 1 else ""
         what = f"the device ran out of memory (training.batch={group[0].job.spec.training.batch}{together})"
-        remedy = "End other programs and continue, or choose a smaller batch or model, or more gradient accumulation"
+        remedy = "End other programs, or choose a smaller training.batch or model, or more training.gradient_accumulation"
         raise RunError(f"{what}: {str(error).splitlines()[0]} {remedy}") from None
 
 
