@@ -179,9 +179,7 @@ def _accumulation(subject: CertifiedRun) -> Check:
         gradients.append(torch.cat([p.grad.flatten() for p in engine.model.parameters() if p.grad is not None]))
     largest = float(gradients[0].abs().max())
     difference = max(float((other - gradients[0]).abs().max()) for other in gradients[1:])
-    return Check(
-        "", difference, ROUNDING * max(largest, 1e-3), f"gradients of {ROWS} rows, in 2 and in {ROWS} micro-batches"
-    )
+    return Check("", difference, ROUNDING * max(largest, 1e-3), f"gradients of {ROWS} rows, in 2 and {ROWS} micro-batches")
 
 
 def _compiled(subject: CertifiedRun) -> Check:

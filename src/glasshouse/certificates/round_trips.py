@@ -63,9 +63,8 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     if tokens < 1:
         raise CannotExport("leaves no room to continue a prompt; use a longer one", "data.context", run.spec.data.context)
     theirs = greedy_in_llama_cpp(path, PROMPTS, tokens)
-    ours = [
-        [choice.token for choice in completion.choices] for completion in run.sample(PROMPTS, tokens=tokens, temperature=0)
-    ]
+    completions = run.sample(PROMPTS, tokens=tokens, temperature=0)
+    ours = [[choice.token for choice in completion.choices] for completion in completions]
     differences, end = 0, run.tokenizer.end_of_text
     for our_tokens, their_tokens in zip(ours, theirs, strict=True):
         if end in their_tokens:  # our tokens do not include the end-of-text token

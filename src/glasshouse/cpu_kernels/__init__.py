@@ -14,7 +14,6 @@ from torch import Tensor, nn
 # With fewer numbers the operations of torch take as long, and numba is not worth its import.
 LEAST_NUMBERS = 1 << 14
 
-
 _switched_on = True
 
 

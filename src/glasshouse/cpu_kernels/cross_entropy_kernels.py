@@ -43,11 +43,8 @@ def losses(address):
     first, last, _, arguments = own_rows(address)
     size, ignored = arguments[7], arguments[8]
     targets, smoothing = integers(arguments, 1, last), floats(arguments, 2, 0, 1)[0]
-    results, target_logs, totals = (
-        floats(arguments, 3, 0, last),
-        floats(arguments, 4, 0, last),
-        floats(arguments, 5, 0, last),
-    )
+    results, target_logs = floats(arguments, 3, 0, last), floats(arguments, 4, 0, last)
+    totals = floats(arguments, 5, 0, last)
     for row in range(first, last):
         logits, exponentials = floats(arguments, 0, row * size, size), floats(arguments, 6, row * size, size)
         target = targets[row]

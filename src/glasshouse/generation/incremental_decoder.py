@@ -50,9 +50,8 @@ class PrefixCache:
         if key in self._entries:
             self._entries.move_to_end(key)
             return
-        entry = [
-            (layer.keys[row, :, : len(key)].clone(), layer.values[row, :, : len(key)].clone()) for layer in cache.layers
-        ]
+        slots = row, slice(None), slice(len(key))
+        entry = [(layer.keys[slots].clone(), layer.values[slots].clone()) for layer in cache.layers]
         if _size(entry) > self.most_bytes:
             return
         self.bytes += _size(entry)

@@ -39,9 +39,7 @@ class PartFactory:
 
     @classmethod
     def from_spec(cls, spec: ModelSpec, context: int) -> "PartFactory":
-        classes = {
-            family: catalogue.find(family, getattr(spec, field), f"model.{field}") for family, field in FIELDS.items()
-        }
+        classes = {family: catalogue.find(family, getattr(spec, name), f"model.{name}") for family, name in FIELDS.items()}
         sizes = Sizes(
             width=spec.width,
             heads=spec.heads,

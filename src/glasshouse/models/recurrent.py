@@ -70,10 +70,8 @@ class Recurrent(TextModel):
             require(factory.classes["attention"], "causal", f"model.attention={spec.attention!r} in a recurrent model")
         factory = factory.with_causal(causal)
         cell = catalogue.find("cell", settings.cell, "model.cell")
-        state = spec.width if causal else spec.width // 2
-        layers = [
-            Recurrence(cell(spec.width, state), None if causal else cell(spec.width, state)) for _ in range(spec.layers)
-        ]
+        sizes = spec.width, spec.width if causal else spec.width // 2
+        layers = [Recurrence(cell(*sizes), None if causal else cell(*sizes)) for _ in range(spec.layers)]
         head = factory.head(cls.default_head, vocabulary, predicts=("next", "own", "whole"))
         embedding, attention = factory.embedding(vocabulary, cached=True), factory.attention()
         return cls(embedding, layers, attention, head, factory.position(at_embedding=True), spec.dropout)

@@ -195,9 +195,7 @@ class StackedAdamW:
 
     def state(self, replica: int) -> Tensors:
         """One replica's optimiser state as `PARAMETER/KEY` -> tensor, in the format of `optimisers.state`."""
-        moments = {
-            f"{name}/{key}": tensor[replica] for key, tensors in self.moments.items() for name, tensor in tensors.items()
-        }
+        moments = {f"{name}/{key}": own[replica] for key, tensors in self.moments.items() for name, own in tensors.items()}
         return moments | {f"{name}/step": steps.clone() for name, steps in self.steps_taken.items()}
 
     def restore(self, replica: int, tensors: Tensors) -> None:

@@ -66,9 +66,8 @@ def precision_by_rule(device: torch.device, flops: float) -> tuple[str, str]:
         return "fp32", why
     limits = LIMITS[device.type]
     rule = ", ".join(f"{name} from {flops_text(limit)} on" for name, limit in limits.items())
-    return ["fp32", *(name for name, limit in limits.items() if flops >= limit)][
-        -1
-    ], f"a step has {flops_text(flops)}, {rule}"
+    reached = ["fp32", *(name for name, limit in limits.items() if flops >= limit)]
+    return reached[-1], f"a step has {flops_text(flops)}, {rule}"
 
 
 def only_fp32(device: torch.device) -> str:

@@ -55,9 +55,8 @@ class MLflow(Logger):
         self.mlflow = _imported("mlflow", "mlflow")
         self.mlflow.start_run(run_name=folder.name)
         tables = {section: table for section, table in spec.items() if isinstance(table, dict)}
-        self.mlflow.log_params(
-            {f"{name}.{field}": value for name, table in tables.items() for field, value in table.items()}
-        )
+        fields = {f"{name}.{field}": value for name, table in tables.items() for field, value in table.items()}
+        self.mlflow.log_params(fields)
 
     def log(self, step: int, values: dict[str, float]) -> None:
         self.mlflow.log_metrics(values, step=step)

@@ -198,9 +198,7 @@ def memory(model: nn.Module, training: TrainingSpec) -> int:
 def state(optimiser: Optimiser, model: nn.Module) -> Tensors:
     """The optimiser's state as `PARAMETER/KEY` -> tensor."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
-    return {
-        f"{names[parameter]}/{key}": value for parameter, values in optimiser.state.items() for key, value in values.items()
-    }
+    return {f"{names[own]}/{key}": value for own, values in optimiser.state.items() for key, value in values.items()}
 
 
 def restore(optimiser: Optimiser, model: nn.Module, tensors: Tensors) -> None:
