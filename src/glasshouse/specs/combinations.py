@@ -28,7 +28,7 @@ def _conflicts(spec: Spec) -> Iterator[tuple[str, str]]:
         yield "data.megabytes", f"has no effect on {chosen}; remove it, or choose data.source=installed-python"
     has_data, has_length = bool(data.source or data.files), bool(training.steps or training.epochs)
     if has_length and not has_data:
-        raise SpecError("the spec names no data; set data.source (data.source=state-of-the-union) or data.files")
+        raise SpecError("the spec names no data; set data.source=state-of-the-union, say, or data.files=mine.txt")
     if model.width % model.heads and not model.head_width:
         divisors = list(islice((str(n) for n in range(1, model.width + 1) if model.width % n == 0), 7))
         choices = ", ".join(divisors[:6]) + (", ..." if len(divisors) > 6 else "")
