@@ -4,14 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from glasshouse.inspection import (
-    activation_patching,
-    attribution,
-    exploration,
-    importance,
-    logit_lens,
-    pruning,
-)
+from glasshouse.inspection import activation_patching, attribution, exploration, importance, logit_lens, pruning
 from glasshouse.inspection import gradients as run_gradients
 from glasshouse.inspection import head_statistics as statistics
 from glasshouse.inspection.activation_patching import Patching

@@ -5,15 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.pages import (
-    attention_page,
-    chart,
-    label_tables,
-    line_charts,
-    svg_chart,
-    template,
-    token_shading,
-)
+from glasshouse.pages import attention_page, chart, label_tables, line_charts, svg_chart, template, token_shading
 from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, MarkGroup, Text
 from glasshouse.results import study_text
 from glasshouse.results.report import Regression, Report
