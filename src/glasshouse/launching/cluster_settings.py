@@ -75,10 +75,10 @@ class ClusterSettings:
         for name, text, forbidden in [*words, *(("sbatch", text, r"\n") for text in self.sbatch)]:
             if re.search(forbidden, text):
                 raise LaunchError("is not one word; write it without spaces and line breaks", name, text)
-        if self.time and seconds_of(self.time) <= self.save_seconds + SIGNAL_SECONDS:
-            earlier = self.save_seconds + SIGNAL_SECONDS
+        least = self.save_seconds + SIGNAL_SECONDS
+        if self.time and seconds_of(self.time) <= least:
             raise LaunchError(
-                f"must be above {earlier} s: save_seconds is {self.save_seconds}; choose more", "time", self.time
+                f"must be above {least} s: save_seconds is {self.save_seconds}; choose more", "time", self.time
             )
 
 
