@@ -77,9 +77,7 @@ class ClusterSettings:
                 raise LaunchError("is not one word; write it without spaces and line breaks", name, text)
         least = self.save_seconds + SIGNAL_SECONDS
         if self.time and seconds_of(self.time) <= least:
-            raise LaunchError(
-                f"must be above {least} s: save_seconds is {self.save_seconds}; choose more", "time", self.time
-            )
+            raise LaunchError(f"must be above {least} s: save_seconds={self.save_seconds}; choose more", "time", self.time)
 
 
 EXAMPLE = """\
