@@ -83,6 +83,7 @@ PRINTING = (
     "studies.study_options",
     "scaling.scaling_options",
     "generation.sampling_options",
+    "llms.language_model",
     "launching",
     "api",
 )

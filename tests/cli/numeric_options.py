@@ -9,6 +9,7 @@ from typer.models import ParameterInfo
 from glasshouse.cli.application import application
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.launching.cluster_settings import Slurm
+from glasshouse.llms.language_model import GridOptions
 from glasshouse.scaling.scaling_options import FitOptions, PlanOptions
 from glasshouse.specs.options import fields
 from glasshouse.studies.study_options import StudyOptions
@@ -16,7 +17,7 @@ from glasshouse.studies.study_options import StudyOptions
 # The limits of options that a dataclass declares.
 DECLARED = {
     name: field.rule.maximum
-    for kind in (FitOptions, Sampling, StudyOptions, Slurm, PlanOptions)
+    for kind in (FitOptions, GridOptions, Sampling, StudyOptions, Slurm, PlanOptions)
     for name, field in fields(kind).items()
 }
 

@@ -44,9 +44,7 @@ def test_a_grid_is_asked_and_continued(runs: Path, tmp_path: Path) -> None:
     refused(call(*asked, "--output", "mine.toml"), GlasshouseError)
     refused(call("grid", "mine.toml"), GlasshouseError)
     refused(call("grid", "none.toml", "--models", "tiny"), GlasshouseError)
-    cached = worked(call(*asked, "--cached"))
-    assert cached.err.count("(cached)") == 4
-    assert "grids/mine-" in cached.out
+    assert "grids/mine-" in worked(call(*asked)).out
 
 
 def complete(folder: str) -> list[str]:

@@ -11,16 +11,21 @@ TOPIC = "self-driving cars"
 class ScriptedModel:
     """Answers with a function of the last message, and keeps what it was asked."""
 
+    context = 0
+
     def __init__(self, name: str, answer: Callable[[str], str]) -> None:
         self.name, self.answer = name, answer
         self.asked: list[tuple[Sequence[Message], Options]] = []
 
-    def complete(self, prompt: str, options: Options) -> Reply:
-        return self.chat([Message("user", prompt)], options)
-
     def chat(self, messages: Sequence[Message], options: Options, show: Show = None) -> Reply:
         self.asked.append((messages, options))
         return Reply(self.answer(messages[-1].text), "end")
+
+    def identity(self) -> str:
+        return self.name
+
+    def chat_tokens(self, messages: Sequence[Message]) -> int:
+        return sum(len(message.text) for message in messages)
 
 
 def points_of(

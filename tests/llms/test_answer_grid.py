@@ -1,11 +1,12 @@
-"""A grid: fresh or cached repeats, broken streams, models that fail, and a grid that continues after a kill."""
+"""A grid: its repeats, broken streams, models that fail, and a grid that continues after a kill."""
 
 from pathlib import Path
 
 import pytest
 
-from glasshouse.llms.answer_grid import AnswerGrid, GridEvent, GridOptions, answer_seed
+from glasshouse.llms.answer_grid import AnswerGrid, GridEvent, answer_seed
 from glasshouse.llms.http_endpoint import HTTPEndpoint
+from glasshouse.llms.language_model import GridOptions
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.questions import PromptQuestion, parse_check
 from glasshouse.specs.errors import GlasshouseError
@@ -45,14 +46,6 @@ def test_every_cell_is_asked_with_a_seed_of_its_own(server, remote, tiny_run):
     streamed = "".join(event.piece for event in events if (event.question, event.model, event.repeat) == division[0].cell)
     assert streamed == division[0].text
     assert [event.answer for event in events if event.answer] != []
-
-
-def test_cached_repeats_are_asked_once_and_marked(server, remote):
-    grid = AnswerGrid(QUESTIONS, [remote], GridOptions(repeats=3, cached=True))
-    grid.run()
-    assert len(server.requests) == 2
-    assert [answer.cached for answer in grid.answers] == [False] * 2 + [True] * 4
-    assert sum(answer.cost or 0 for answer in grid.answers) == pytest.approx(2 * 19e-6)
 
 
 def test_a_killed_grid_continues_with_the_answers_it_has(server, remote):

@@ -7,15 +7,16 @@ from types import SimpleNamespace
 import pytest
 
 import glasshouse
-from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridOptions
+from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer
 from glasshouse.llms.grid_results import agreement_of, results_of
+from glasshouse.llms.language_model import GridOptions
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.questions import PromptQuestion, parse_check
 from glasshouse.pages import grid_page
 
 
-def answer(question, model, repeat, passed, text="", cached=False):
-    return GridAnswer(question, model, repeat, 0, text or f"{passed}", "end", 10, 5, 0.5, 0.001, passed, cached=cached)
+def answer(question, model, repeat, passed, text=""):
+    return GridAnswer(question, model, repeat, 0, text or f"{passed}", "end", 10, 5, 0.5, 0.001, passed)
 
 
 def grid(scores, repeats=2):
@@ -48,14 +49,6 @@ def test_two_answers_agree_if_both_pass_or_if_their_texts_are_the_same():
     assert agreement_of([wrong, same_wrong]) == 1.0
     assert agreement_of([wrong, other_wrong]) == 0.0
     assert agreement_of([right, other_right, wrong]) == pytest.approx(1 / 3)
-
-
-def test_cached_answers_are_not_repeats():
-    cached = grid({"m": [True]}, repeats=1)
-    cached.answers += [answer("q0", "m", repeat, True, cached=True) for repeat in (1, 2)]
-    (score,) = results_of(cached).scores
-    assert (score.answers, score.checked, score.agreement) == (1, 1, None)
-    assert score.cost == pytest.approx(0.001)
 
 
 def test_many_questions_show_which_model_is_better():

@@ -27,13 +27,6 @@ def test_a_chat_becomes_one_text_that_the_answer_continues():
     assert stop == ("\nUser:",)
 
 
-def test_no_messages_and_unknown_roles_are_refused():
-    with refused(GlasshouseError):
-        render_chat([])
-    with refused(GlasshouseError, "robot", "system, user, assistant"):
-        render_chat([Message("robot", "x")])
-
-
 @pytest.fixture
 def model(server):
     return OpenAIModel("gpt-x", HTTPEndpoint(server.address), "remote")

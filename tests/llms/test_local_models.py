@@ -21,6 +21,13 @@ CHAT = [Message("user", "Who is Lily?")]
 RUN_CHAT = [Message("user", "the cat")]
 
 
+def continued(model, prompt, options, stop=()):
+    """The continuation of a text and how it ended."""
+    pieces: list[str] = []
+    finish, _, _ = model.generate(prompt, options, stop, pieces.append)
+    return "".join(pieces), finish
+
+
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory, shared_cache):
     needs.package("xllamacpp")
@@ -37,22 +44,22 @@ def test_it_answers_as_the_run_does(exported):
     run, file = exported
     model, greedy = GGUFModel(file), Options(max_tokens=24, temperature=0)
     ours = RunModel(Run(run, "cpu"))
-    assert model.complete("Once upon a time", greedy).text == ours.complete("Once upon a time", greedy).text
+    assert continued(model, "Once upon a time", greedy) == continued(ours, "Once upon a time", greedy)
     pieces: list[str] = []
     reply = model.chat(CHAT, greedy, pieces.append)
     assert reply.text == ours.chat(CHAT, greedy).text == "".join(pieces)
     assert (reply.prompt_tokens, reply.tokens, reply.finish) == (model.chat_tokens(CHAT), 24, "length")
     assert model.context == ours.context == 512
     drawn = Options(max_tokens=24, temperature=1.0, seed=7)
-    assert model.complete("Once", drawn).text == model.complete("Once", drawn).text
-    assert model.complete("Once", Options(max_tokens=40, temperature=0, stop=(" time",))).finish == "stop"
+    assert continued(model, "Once", drawn) == continued(model, "Once", drawn)
+    assert continued(model, "Once", Options(max_tokens=40, temperature=0), (" time",))[1] == "stop"
     with refused(GlasshouseError, "512"):
-        model.complete("Once upon a time " * 400, greedy)
+        continued(model, "Once upon a time " * 400, greedy)
 
 
 def test_the_process_ends_with_the_model(exported):
     model = GGUFModel(exported[1])
-    model.complete("Once", Options(max_tokens=1))
+    continued(model, "Once", Options(max_tokens=1))
     host, port = model._endpoint.server.split(":")
     socket.create_connection((host, int(port))).close()
     del model
@@ -94,18 +101,18 @@ def test_an_answer_is_what_the_run_samples_after_the_template(tiny_run):
 def test_a_seed_repeats_an_answer_and_no_seed_does_not(tiny_run):
     model = RunModel(Run(tiny_run, "cpu"))
     seeded = Options(max_tokens=30, temperature=1.0, seed=1)
-    assert model.complete("the c", seeded) == model.complete("the c", seeded)
-    assert model.complete("the c", seeded) != model.complete("the c", dataclasses.replace(seeded, seed=2))
+    assert model.chat(RUN_CHAT, seeded) == model.chat(RUN_CHAT, seeded)
+    assert model.chat(RUN_CHAT, seeded) != model.chat(RUN_CHAT, dataclasses.replace(seeded, seed=2))
     free = Options(max_tokens=30, temperature=1.0)
-    assert len({model.complete("the c", free).text for _ in range(4)}) > 1
+    assert len({model.chat(RUN_CHAT, free).text for _ in range(4)}) > 1
 
 
 def test_a_stop_string_ends_an_answer(tiny_run):
     model = RunModel(Run(tiny_run, "cpu"))
-    whole = model.complete("the c", Options(max_tokens=40, temperature=0.5, seed=3))
-    stop = whole.text[len(whole.text) // 2]
-    cut = model.complete("the c", Options(max_tokens=40, temperature=0.5, seed=3, stop=(stop,)))
-    assert (cut.text, cut.finish) == (whole.text.split(stop)[0], "stop")
+    options = Options(max_tokens=40, temperature=0.5, seed=3)
+    whole, _ = continued(model, "the c", options)
+    stop = whole[len(whole) // 2]
+    assert continued(model, "the c", options, (stop,)) == (whole.split(stop)[0], "stop")
 
 
 def test_a_run_trained_further_is_another_model(tiny_run):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glasshouse.llms.language_model import Options, Reply
+from glasshouse.llms.language_model import Message, Options, Reply
 from glasshouse.llms.model_list import find_model, read_model_list
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.specs.errors import GlasshouseError, RunError
@@ -20,7 +20,7 @@ def listed(tmp_path, text, name="llms.toml"):
 def test_names_of_the_file_come_first_and_runs_need_none(tmp_path, tiny_run):
     listed(tmp_path, f'[models.small]\nmodel = "run:{tiny_run}"\n' + REMOTE)
     assert find_model("small").open("cpu").name == "small"
-    assert find_model(str(tiny_run)).open("cpu").complete("the", Options(max_tokens=2)).prompt_tokens == 3
+    assert find_model(str(tiny_run)).open("cpu").chat([Message("user", "the")], Options(max_tokens=2)).prompt_tokens == 20
     assert find_model(f"run:{tiny_run}").open("cpu").name == f"run:{tiny_run}"
     with refused(GlasshouseError, "'nothing'", "small, remote"):
         find_model("nothing").open()

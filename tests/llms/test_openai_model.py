@@ -18,23 +18,21 @@ def model(server):
 
 def test_a_chat_is_streamed_with_its_counts(server, model):
     pieces: list[str] = []
-    reply = model.chat(CHAT, Options(max_tokens=9, temperature=0.5, seed=3, stop=("x",)), pieces.append)
+    reply = model.chat(CHAT, Options(max_tokens=9, temperature=0.5, seed=3), pieces.append)
     assert pieces == ["It ", "is ", "2.96, ", "about."]
-    assert (reply.text, reply.finish, reply.prompt_tokens, reply.tokens) == ("It is 2.96, about.", "stop", 11, 4)
+    assert (reply.text, reply.finish, reply.prompt_tokens, reply.tokens) == ("It is 2.96, about.", "end", 11, 4)
     path, body, _ = server.requests[0]
     assert path == "/v1/chat/completions"
     assert body["messages"][0] == {"role": "system", "content": "Be brief."}
-    sent = {"model": "gpt-x", "max_tokens": 9, "temperature": 0.5, "top_p": 1.0, "stop": ["x"], "seed": 3, "stream": True}
+    sent = {"model": "gpt-x", "max_tokens": 9, "temperature": 0.5, "top_p": 1.0, "seed": 3, "stream": True}
     assert body.items() >= sent.items()
 
 
-def test_without_a_stream_and_as_a_completion_it_is_the_same(server, model):
-    assert model.chat(CHAT, Options()).text == "It is 2.96, about."
-    reply = model.complete("77 / 26 =", Options(seed=0))
+def test_without_a_stream_it_is_the_same(server, model):
+    reply = model.chat(CHAT, Options(seed=0))
     assert (reply.text, reply.finish, reply.tokens) == ("It is 2.96, about.", "end", 4)
-    path, body, _ = server.requests[1]
-    assert (path, body["prompt"], body["seed"]) == ("/v1/completions", "77 / 26 =", 0)
-    assert "stop" not in body
+    path, body, _ = server.requests[0]
+    assert (path, body["seed"]) == ("/v1/chat/completions", 0)
 
 
 def test_a_stream_that_ends_without_a_reason_is_broken(server, model):
@@ -49,5 +47,5 @@ def test_a_stream_that_ends_without_a_reason_is_broken(server, model):
 
 def test_an_answer_without_a_choice_is_told(server, model):
     server.response = lambda path, text: {"choices": []}
-    with refused(GlasshouseError, "/chat/completions"):
+    with refused(GlasshouseError, "base_url"):
         model.chat(CHAT, Options())

@@ -3,8 +3,9 @@
 from types import SimpleNamespace
 from typing import Any
 
-from glasshouse.llms.answer_grid import GridAnswer, GridOptions
+from glasshouse.llms.answer_grid import GridAnswer
 from glasshouse.llms.grid_results import GridResults, ModelComparison, ModelScore
+from glasshouse.llms.language_model import GridOptions
 from glasshouse.llms.questions import PromptQuestion
 from glasshouse.pages.grid_page import parts, render
 from glasshouse.verdicts.mean_intervals import Proportion

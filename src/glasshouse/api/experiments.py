@@ -65,8 +65,7 @@ def few_shot(
 
     `output` is the file for a figure of accuracy over the number of shots, .svg or .png.
     """
-    if output:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     splits = labelled_texts.read(data, field, label)
     with progress_bar.bar("classifying") as bar:
         options = (shots, examples, draws, template or few_shot_classification.TEMPLATE, calibrate, seed, bar)
@@ -109,8 +108,7 @@ def describe(
 
     `output` is an image file that shows each picture with its description.
     """
-    if output is not None:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     with progress_bar.bar("describing") as bar:
         found = held_out_pictures.describe(run_of(run, device), pictures, bar)
     if output is not None:

@@ -73,8 +73,7 @@ def head_statistics(
     `examples` of them are read, or all if it is 0. `output` is a file for a figure, .svg or .png: the share of the energy of
     each map in its first singular values.
     """
-    if output:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     with progress_bar.bar("reading") as bar:
         opened = run_of(run, device)
         rows = statistics.head_statistics(opened, held_out_batches(opened, data, examples), bar)
@@ -88,8 +87,7 @@ def head_statistics(
 
 def lens(run: StrPath, text: str, output: StrPath | None = None, device: str = "auto") -> Lens:
     """What the head of the model would predict after each layer; `output` is a file for a figure, .svg or .png."""
-    if output:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     result = logit_lens.lens(TextInput(run_of(run, device), text))
     if output:
         names = [[cell.name for cell in row] for row in result.cells]
@@ -114,8 +112,7 @@ def attribute(
     """
     if method not in ATTRIBUTIONS:
         raise GlasshouseError(f"is not one of: {', '.join(ATTRIBUTIONS)}", "method", method)
-    if output:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     opened = TextInput(run_of(run, device), text)
     prediction = opened.prediction(position, target)
     title = f"{prediction.name!r} (probability {prediction.probability:.3f}, logit {prediction.logit:.3f})"
@@ -148,8 +145,7 @@ def patch(
 ) -> Patching:
     """Which activations carry the difference between two texts of equally many tokens: each is put from the clean text into
     the corrupt one, and the share of the outcome that returns is measured."""
-    if output:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     with progress_bar.bar("patching") as bar:
         result = activation_patching.patch(run_of(run, device), clean, corrupt, position, target, against, bar)
     if output:
@@ -172,8 +168,7 @@ def heads(
 
     `methods` chooses some of the three; by default all are used.
     """
-    if output:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     with progress_bar.bar("measuring heads") as bar:
         opened = run_of(run, device)
         batches = held_out_batches(opened, data, examples)
@@ -197,8 +192,7 @@ def layers(
     device: str = "auto",
 ) -> LayerImportance:
     """The rise of the loss without each layer, without its attention, and without its feed-forward part."""
-    if output:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     with progress_bar.bar("removing layers") as bar:
         opened = run_of(run, device)
         result = importance.layer_importance(opened, held_out_batches(opened, data, examples), replacement, bar)
@@ -222,8 +216,7 @@ def pruning_curves(
 
     With `then_train`, also the loss after further training for this number of steps. `output` is a file for a figure.
     """
-    if output:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     if then_train < 0:
         raise GlasshouseError("is below 0; choose a number of steps", "then_train", then_train)
     orders = (*methods, pruning.RANDOM) if methods else pruning.ORDERS
@@ -251,8 +244,7 @@ def gradients(
 
     With `against`, such as "model.layers=2,8,24", those of new models like it for each of these values.
     """
-    if output:
-        figures.check_path(Path(output))
+    figures.check_path(output)
     opened = run_of(run, device)
     with progress_bar.bar("differentiating") as bar:
         batches = held_out_batches(opened, data, examples)

@@ -5,16 +5,16 @@ import json
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridEvent, GridOptions
+from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridEvent
 from glasshouse.llms.distribution_recovery import Recovered, Recovery
 from glasshouse.llms.grid_results import GridResults, results_of, write_results
-from glasshouse.llms.language_model import ChatSession, LanguageModel, Message, Options, Reply
+from glasshouse.llms.language_model import ChatSession, GridOptions, LanguageModel, Message, Options, Reply
 from glasshouse.llms.local_models import RunModel
 from glasshouse.llms.model_list import find_model
 from glasshouse.llms.next_token_api import MOST_TOP, RunAPI, ServerAPI
@@ -24,9 +24,7 @@ from glasshouse.pages import grid_page
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.records.user_paths import StrPath
 from glasshouse.specs.errors import GlasshouseError, Interrupted
-
-# The largest answer, unless the context is so small that it would leave no room for the chat.
-MAX_TOKENS = 256
+from glasshouse.specs.options import takes
 
 
 @dataclass(frozen=True)
@@ -45,75 +43,65 @@ def open_language_model(model: str, config: StrPath | None = None, device: str =
     return find_model(model, _path(config)).open(device)
 
 
+@takes(Options)
 def ask(
     model: str,
     question: str,
     system: str = "",
-    temperature: float = 0.7,
-    max_tokens: int = MAX_TOKENS,
-    top_p: float = 1.0,
-    seed: int | None = None,
     config: StrPath | None = None,
     device: str = "auto",
     show: Callable[[str], None] = lambda piece: None,
+    **options: Any,
 ) -> Reply:
-    """Ask a language model one question. `show` receives each piece of the answer as it comes.
-
-    Without a seed, an answer is drawn anew each time.
-    """
-    options = Options(max_tokens, temperature, top_p, seed=seed)
+    """Ask a language model one question. `show` receives each piece of the answer as it comes."""
+    how = Options(**options)
     messages = [Message("system", system)] if system else []
     opened = open_language_model(model, config, device)
-    return opened.chat([*messages, Message("user", question)], options, show)
+    return opened.chat([*messages, Message("user", question)], how, show)
 
 
+@takes(Options, leave_out=("max_tokens",))
 def open_chat(
     model: str,
     system: str = "",
-    temperature: float = 0.7,
     max_tokens: int | None = None,
-    top_p: float = 1.0,
-    seed: int | None = None,
     output: StrPath | None = None,
     config: StrPath | None = None,
     device: str = "auto",
+    **options: Any,
 ) -> ChatSession:
     """A chat: `chat.say("Hello")` returns an answer, `chat.reset()` forgets. A transcript is appended to `output`.
 
-    The oldest messages are left out once the context is full.
+    The oldest messages are left out once the context is full. An answer has at most 256 tokens by default, or half of a
+    small context.
     """
-    path = _path(output)
-    if path is not None:
-        atomic_files.check_output(path)
+    how = Options(**options)
+    atomic_files.check_output(output)
     opened = find_model(model, _path(config)).open(device)
     if max_tokens is None:
-        max_tokens = min(MAX_TOKENS, max(opened.context // 2, 1)) if opened.context else MAX_TOKENS
-    return ChatSession(opened, Options(max_tokens, temperature, top_p, seed=seed), system, path)
+        max_tokens = min(how.max_tokens, max(opened.context // 2, 1)) if opened.context else how.max_tokens
+    return ChatSession(opened, replace(how, max_tokens=max_tokens), system, _path(output))
 
 
+@takes(GridOptions)
 def open_grid(
     questions: StrPath | None = None,
     models: Sequence[str] = (),
-    temperature: float = 0.7,
-    repeats: int = 5,
-    max_tokens: int = MAX_TOKENS,
-    top_p: float = 1.0,
-    seed: int = 0,
-    cached: bool = False,
     output: StrPath | None = None,
     config: StrPath | None = None,
     device: str = "auto",
+    **options: Any,
 ) -> AnswerGrid:
     """A grid of models and questions, with the answers that its folder has already. `run_grid` asks the rest.
 
     Without `questions`, those that ship with the package are asked. Without `output`, the folder is `grids/NAME-HASH`, with
     the hash of what is asked.
     """
-    options = GridOptions(temperature, max_tokens, top_p, repeats, seed, cached)
+    how = GridOptions(**options)
     asked = read_questions(questions)
     entries = [find_model(name, _path(config)) for name in models]
     title = "questions" if questions is None else Path(questions).stem
-    return AnswerGrid(asked, entries, options, _path(output), title, device)
+    return AnswerGrid(asked, entries, how, _path(output), title, device)
 
 
 def run_grid(grid: AnswerGrid, show: Callable[[GridEvent], None] | None = None) -> GridOutcome:

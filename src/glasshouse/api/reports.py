@@ -33,8 +33,7 @@ def card(run: StrPath, output: StrPath | None = None) -> str:
 
     With `output`, it is also written to this file.
     """
-    if output:
-        atomic_files.check_output(Path(output), (".md",))
+    atomic_files.check_output(output, (".md",))
     text = model_card.markdown(run_of(run, "cpu"))
     if output:
         atomic_files.write_text(Path(output), text)

@@ -13,6 +13,7 @@ from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
 from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.records.atomic_files import check_output as check_output
 from glasshouse.records.user_paths import StrPath
 from glasshouse.runs import seen_texts, text_predictions
 from glasshouse.runs.run import Run as OpenRun
@@ -244,12 +245,3 @@ def write_lines(path: StrPath, lines: Sequence[str]) -> Path:
     """Write lines of text to a file atomically: the file is complete, or it does not exist."""
     atomic_files.write_text(Path(path), "\n".join(lines) + "\n")
     return Path(path)
-
-
-def check_output(path: StrPath | None, overwrite: bool = True) -> None:
-    """Raise an error if this file cannot be written, so that a command fails before it starts its work.
-
-    Without `overwrite`, a file that exists is refused too.
-    """
-    if path is not None:
-        atomic_files.check_output(Path(path), overwrite=overwrite)

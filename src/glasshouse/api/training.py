@@ -1,4 +1,4 @@
-"""Public functions that train a recipe or replicas, resume a run, predict the cost of training, and replay a failed step."""
+"""Public functions that train a recipe or replicas, resume a run, predict the cost of training, and measure this machine."""
 
 import time
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from glasshouse.api import reports, submission
 from glasshouse.api.reports import train_folder
 from glasshouse.api.runs import Run
 from glasshouse.api.studies import Study
-from glasshouse.formatting import duration
+from glasshouse.formatting import duration, flops
 from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.launching.submission import Submission
-from glasshouse.records import progress_bar, run_folder
+from glasshouse.records import machine, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.runs import baseline_comparison, resolve_spec
@@ -21,8 +21,9 @@ from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.recipes import DEMO
 from glasshouse.studies import places, study_folder, study_runner
-from glasshouse.training import cost_plan, devices, loop, torchrun
+from glasshouse.training import compute_choice, cost_plan, devices, format_timing, loop, replica_count, torchrun
 from glasshouse.training.cost_plan import Plan
+from glasshouse.training.format_timing import SpeedMeasurement
 from glasshouse.training.job import Job
 from glasshouse.training.loop import run_as_rank
 from glasshouse.training.resume import companions
@@ -132,6 +133,30 @@ def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: 
     """
     spec = resolve_spec.run_spec(recipe, *overrides, **sections)
     return cost_plan.make(Job.prepare(spec, devices.pick(device), even_if_too_large=True), even_if_too_large=True)
+
+
+def doctor(device: str = "auto") -> dict[str, str]:
+    """Describe this machine, and measure the speed of its matrix products."""
+    chosen = devices.pick(device)
+    size = 512 if chosen.type == "cpu" else 8192
+    facts = machine.describe(str(chosen)) | {
+        "number format by rule": compute_choice.precisions_text(chosen),
+        "several seeds by rule": replica_count.rule_text(chosen),
+    }
+    if chosen.type == "cpu":
+        facts["threads by rule"] = compute_choice.threads_text()
+    facts |= format_timing.fast_paths(chosen)
+    for name in devices.MATMUL_FORMATS:
+        facts[f"matrix products, {name}"] = f"{flops(devices.matmul_flop_rate(chosen, name, size))}/s"
+    return facts
+
+
+def measure_steps(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> SpeedMeasurement:
+    """Time the training steps of a recipe in each number format and on several numbers of CPU threads, and without what
+    makes them fast here. Nothing is kept: `training.precision` and `training.threads` set what was fastest."""
+    job = Job.prepare(spec_of(recipe, *overrides, **sections), devices.pick(device))
+    with progress_bar.bar("measuring", outer=True) as show, progress_bar.quiet():
+        return format_timing.measure(job, show)
 
 
 def _train_together(runs: Sequence[RunFolder], device: str) -> list[Run]:

@@ -6,7 +6,10 @@ import gc
 import io
 import os
 import sys
+from itertools import pairwise
+from typing import Any
 
+import typer
 from typer.main import get_command
 
 from glasshouse import interrupts
@@ -22,6 +25,9 @@ FIXABLE_ERRORS = {
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ELOOP: "remove the link that leads to itself",
 }
+
+# What typer raises for words that it cannot read. It is in another module in other versions of typer.
+UsageError: Any = typer.BadParameter.__base__
 
 
 def main() -> None:
@@ -39,7 +45,13 @@ def main() -> None:
 
             training.run_as_rank(application(words))
         else:
-            application(words)()
+            sys.exit(application(words)(prog_name="glasshouse", standalone_mode=False))
+    except UsageError as error:
+        if error.format_message():  # without a command the help has been printed
+            print_error(_unreadable(error, words))
+        sys.exit(2)
+    except typer.Abort:
+        sys.exit(1)
     except GlasshouseError as error:
         print_error(error)
         sys.exit(error.exit_status)
@@ -54,6 +66,18 @@ def main() -> None:
         name, remedy = one_line(str(error.filename or "a file"), most=200), FIXABLE_ERRORS[error.errno]
         print(f"glasshouse: cannot use {name}: {error.strerror}; {remedy}", file=sys.stderr)
         sys.exit(2)
+
+
+def _unreadable(error: Any, words: list[str]) -> GlasshouseError:
+    """What typer says of words that it cannot read, as an error of ours."""
+    remedy = f"see {error.ctx.command_path} --help"
+    parameter = getattr(error, "param", None)
+    for word, following in pairwise([*words, ""]):
+        option, is_same_word, value = word.partition("=")
+        if parameter is not None and option in parameter.opts:
+            value = value if is_same_word else following
+            return GlasshouseError(f"is refused: {error.message}; {remedy}", str(parameter.name), Verbatim(value))
+    return GlasshouseError(f"{error.format_message().rstrip('.')}; {remedy}")
 
 
 def print_error(error: GlasshouseError) -> None:

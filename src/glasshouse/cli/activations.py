@@ -1,12 +1,11 @@
 """What the layers of a run predict, what a prediction drew on, and how gradients pass through it."""
 
-import json
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import glasshouse
-from glasshouse.cli.options import AsJson, Data, Device, Figure, Position, Run, Text, option, writes_output
+from glasshouse.cli.options import Data, Device, Figure, Position, Run, Text, option, writes_output
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import visible
 
@@ -24,8 +23,7 @@ def lens(
     text: Text,
     output: Annotated[Path | None, option("A file for a figure of all positions, .svg or .png.")] = None,
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Apply the final norm and the head to the residual stream after each layer (the logit lens).
 
     The table shows the likeliest output of each layer with its probability, and the rank of the model's own prediction.
@@ -35,9 +33,7 @@ def lens(
         glasshouse lens demo-lm --text "The state of the union is" --output lens.svg
     """
     result = glasshouse.lens(run, text, output, device)
-    if as_json:
-        print(json.dumps(asdict(result)))
-        return
+    yield result
     first = max(len(result.rows) - PREDICTIONS_SHOWN, 0)
     titles = [f"after {visible(token)}" if token else "the whole text" for token in result.rows[first:]]
     rows = [
@@ -61,8 +57,7 @@ def attribute(
     ] = None,
     output: Figure = None,
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Score each token by what it adds to the logit of a prediction, or each head and layer with --method direct.
 
     The scores of integrated gradients sum to the logit minus that of a text of mask or end-of-text tokens. The parts of the
@@ -74,9 +69,7 @@ def attribute(
         glasshouse attribute demo-lm --text "The state of the" --target " union" --method direct
     """
     result = glasshouse.attribute(run, text, method, position, target, output, device)
-    if as_json:
-        print(json.dumps(asdict(result)))
-        return
+    yield result
     prediction = result.prediction
     console.print(
         f"prediction: {visible(prediction.name)} (probability {prediction.probability:.4f}, logit {prediction.logit:.4f})"
@@ -99,8 +92,7 @@ def patch(
     against: Annotated[str | None, option("The output of the corrupt text; default: its prediction.")] = None,
     output: Annotated[Path | None, option("A file for heat maps of all patches, .svg or .png.")] = None,
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Insert activations of a clean text into a corrupt one, one layer and token or head at a time (activation patching).
 
     The outcome is the logit of the target minus that of the other output. A patch that restores 1 brings back the outcome of
@@ -113,14 +105,12 @@ def patch(
     import numpy as np
 
     result = glasshouse.patch(run, clean, corrupt, position, target, against, output, device)
-    if as_json:
-        maps = [
-            {"title": one.title, "rows": one.rows, "columns": one.columns, "restored": one.restored.tolist()}
-            for one in result.maps
-        ]
-        outcomes = {"clean_outcome": result.clean_outcome, "corrupt_outcome": result.corrupt_outcome}
-        print(json.dumps({"clean": result.clean.name, "corrupt": result.corrupt.name, **outcomes, "maps": maps}))
-        return
+    maps = [
+        {"title": one.title, "rows": one.rows, "columns": one.columns, "restored": one.restored.tolist()}
+        for one in result.maps
+    ]
+    outcomes = {"clean_outcome": result.clean_outcome, "corrupt_outcome": result.corrupt_outcome}
+    yield {"clean": result.clean.name, "corrupt": result.corrupt.name, **outcomes, "maps": maps}
     names = visible(result.clean.name), visible(result.corrupt.name)
     meaning = f"logit of {names[0]}" + (f" minus logit of {names[1]}" if names[0] != names[1] else "")
     console.print(f"outcome ({meaning}): clean {result.clean_outcome:.3f}, corrupt {result.corrupt_outcome:.3f}")
@@ -144,8 +134,7 @@ def gradients(
     ] = None,
     output: Figure = None,
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Show the gradients of a run with its initial weights and at each checkpoint that it has kept.
 
     The first table has the norm of the loss's gradient by the weights of each layer. The second has the largest and the
@@ -163,9 +152,7 @@ def gradients(
     from glasshouse.api import inspection
 
     results = inspection.gradients(run, data, examples, output, device, against)
-    if as_json:
-        print(json.dumps([asdict(one) for one in results]))
-        return
+    yield results
     states = [one.state for one in results]
     norms = {one.state: {layer.layer: layer.norm for layer in one.layers} for one in results}
     deepest = max(results, key=lambda one: len(one.layers))

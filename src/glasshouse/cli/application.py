@@ -19,7 +19,8 @@ GROUPS = {
     "Compare and judge": "studies.sweep studies.studies claims.claim claims.app exchange.certify",
     "Your data": "data.app tokenizer.app evaluation.features evaluation.few_shot evaluation.augment",
     "Exchange": "exchange.import_ exchange.export exchange.pack exchange.unpack",
-    "Language models": "language_models.ask language_models.chat grid.grid language_models.debate language_models.recover",
+    "Language models": "language_models.ask language_models.chat language_models.grid language_models.debate "
+    "language_models.recover",
     "Scale and clusters": "scale.app jobs.jobs jobs.cancel jobs.sbatch doctor.doctor",
 }
 

@@ -68,11 +68,11 @@ def doctor(
         glasshouse doctor demo-lm model.width=512
         glasshouse doctor demo-lm --measure
     """
-    from glasshouse.api import machine
+    from glasshouse.api import training
 
     if measure:
-        words = [recipe or machine.DEMO, *(overrides or ())]
-        measurement = machine.measure_steps(*words, device=device)
+        words = [recipe or training.DEMO, *(overrides or ())]
+        measurement = training.measure_steps(*words, device=device)
         best = measurement.fastest
         rows = [
             (
@@ -92,6 +92,6 @@ def doctor(
             load = f"load {measurement.load:.1f}"
             console.print(f"warning: other processes were computing ({load}); measure again when the machine is idle")
         return
-    show(("this machine", ""), [*machine.doctor(device).items()])
+    show(("this machine", ""), [*training.doctor(device).items()])
     if recipe:
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))

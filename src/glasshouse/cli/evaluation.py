@@ -1,12 +1,12 @@
 """Measure a run on data: its own, labelled texts, examples in the context; and enlarge labelled data with paraphrases."""
 
-import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import glasshouse
-from glasshouse.cli.options import AsJson, Device, Field, Label, LabelledData, Run, argument, option, writes_output
+from glasshouse.cli.options import Device, Field, Label, LabelledData, Run, argument, option, writes_output
 from glasshouse.cli.tables import console, show
 from glasshouse.specs.errors import GlasshouseError
 
@@ -28,8 +28,7 @@ def evaluate(
     ] = None,
     examples: Annotated[int, option("The largest number of texts per split to judge.", low=1, high=10**9)] = 500,
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Evaluate a run on text that it was not trained on. A file that has texts of the training data is warned of.
 
     For a classifier, print accuracy, the accuracy of always predicting the most frequent class, macro F1 and loss. For a
@@ -53,9 +52,7 @@ def evaluate(
     from glasshouse.cli.run_output import print_metrics
 
     metrics = glasshouse.evaluate(run, data, device, metric, judge, examples)
-    if as_json:
-        print(json.dumps(metrics))
-        return
+    yield metrics
     declared = runs.metrics_of(run, metric)
     print_metrics(metrics, declared)
     print_agreement(metrics, declared)
@@ -92,8 +89,7 @@ def features(
     field: Field = "text",
     label: Label = "label",
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Train a logistic regression and a linear SVM on the frozen features of a run, and evaluate both.
 
     RUN is an encoder, a language model or a recurrent model. Each text becomes one standardised vector. A logistic
@@ -111,9 +107,7 @@ def features(
     from glasshouse.metrics.classification import CLASSIFICATION
 
     result = experiments.features(run, task, pooling, limit, field, label, device)
-    if as_json:
-        print(json.dumps(asdict(result)))
-        return
+    yield result
     counts = ", ".join(f"{count:,} {split}" for split, count in result.rows.items())
     console.print(f"{result.width} features per text; rows: {counts}")
     if result.cut:
@@ -156,8 +150,7 @@ def few_shot(
     field: Field = "text",
     label: Label = "label",
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Classify texts with a language model, from examples in its context and without training.
 
     The score of a label is the sum of the log-probabilities of its tokens after the text; the label with the highest score
@@ -178,9 +171,7 @@ def few_shot(
     unescaped = template.replace("\\n", "\n").replace("\\t", "\t") if template else None
     options = (counts, examples, draws, unescaped, calibrate, output, seed, field, label, device)
     result = experiments.few_shot(run, task, *options)
-    if as_json:
-        print(json.dumps(asdict(result)))
-        return
+    yield result
     console.print(
         f"{result.texts:,} {result.split} texts, {len(result.labels)} classes; "
         f"accuracy of always predicting the most frequent class: {result.majority:.1%}"
@@ -213,8 +204,7 @@ def augment(
     field: Field = "text",
     label: Label = "label",
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Write the rows of a file with paraphrases, in which a masked-token run has replaced some tokens.
 
     A paraphrase keeps the label of its row; the run does not use the label. Split off test rows before this command, not
@@ -227,9 +217,7 @@ def augment(
     from glasshouse.api import experiments
 
     result = experiments.augment(run, file, output, copies, share, temperature, seed, field, label, device)
-    if as_json:
-        print(json.dumps({**asdict(result), "path": str(result.path)}))
-        return
+    yield {**asdict(result), "path": str(result.path)}
     console.print(f"wrote {result.path}: {result.rows:,} rows and {result.copies:,} copies")
     changed = result.changed / result.hidden if result.hidden else 0.0
     console.print(f"{changed:.1%} of {result.hidden:,} masked tokens were replaced by other tokens")

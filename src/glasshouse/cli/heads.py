@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -123,8 +123,7 @@ def heads(
     then_train: Annotated[int, option("With --curve: further training steps after each removal.", low=0, high=10**9)] = 0,
     output: Figure = None,
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Measure the importance of every head: by ablation, which is exact, and by estimates from gradients and from weights.
 
     The rank correlation says how well an estimate predicts the damage of ablation.
@@ -149,23 +148,20 @@ def heads(
         raise GlasshouseError("--layers removes whole layers; leave out --curve and --method")
     if layers:
         damages = inspection.layers(run, data, examples, replacement, output, device)
-        if as_json:
-            print(json.dumps(asdict(damages)))
-            return
+        yield damages
         table = [(one.title, f"{one.damage:.5f}") for one in damages.layers]
         show(("without", "rise of the loss"), table, right=(1,))
         console.print(f"loss {damages.loss:.4f} on {damages.examples} examples")
         return
     if curve:
         curves = inspection.pruning_curves(run, methods, data, examples, then_train, output, device)
-        _show_curves(curves, as_json)
+        yield [{**asdict(one), "removable": one.removable()} for one in curves]
+        _show_curves(curves)
         return
     result = glasshouse.heads(run, methods, data, examples, replacement, output, device)
     correlations = result.correlations()
-    if as_json:
-        estimates = [{"method": name, **asdict(one)} for name, one in correlations.items()]
-        print(json.dumps({**asdict(result), "correlations": estimates}))
-        return
+    estimates = [{"method": name, **asdict(one)} for name, one in correlations.items()]
+    yield {**asdict(result), "correlations": estimates}
     first = next(iter(result.scores))
     titles = {"ablation": "rise of the loss without it", "gradient": "by gradient", "attention": "by attention"}
     rows = [
@@ -181,11 +177,8 @@ def heads(
         )
 
 
-def _show_curves(curves: Sequence[Any], as_json: bool) -> None:
+def _show_curves(curves: Sequence[Any]) -> None:
     trained = curves[0].points[0].trained_loss == curves[0].points[0].trained_loss
-    if as_json:
-        print(json.dumps([{**asdict(one), "removable": one.removable()} for one in curves]))
-        return
     points = {one.order: {point.removed: point for point in one.points} for one in curves}
     removed = sorted({count for row in points.values() for count in row})
 
@@ -214,8 +207,7 @@ def prune(
     data: Data = None,
     examples: Examples = 128,
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Write a run without its least important heads. Their weights are removed, not masked: the model is smaller and faster.
 
     Every attention keeps at least one head. The new run can be sampled, evaluated, trained and inspected like any other.
@@ -226,10 +218,8 @@ def prune(
         glasshouse prune demo-lm --weights 0.3 --name sparse
     """
     result, final = glasshouse.prune(run, name, heads, weights, by, then_train, data, examples, device)
-    if as_json:
-        facts = {"removed": result.removed, "parameters": result.parameters, "zeros": result.zeros}
-        print(json.dumps({**facts, "forward_seconds": result.forward_seconds, "run": str(final.folder.path)}))
-        return
+    facts = {"removed": result.removed, "parameters": result.parameters, "zeros": result.zeros}
+    yield {**facts, "forward_seconds": result.forward_seconds, "run": str(final.folder.path)}
     before, after = result.parameters
     if heads is not None:
         console.print(f"removed {len(result.removed)} of {result.heads} heads: {', '.join(result.removed)}")

@@ -1,4 +1,4 @@
-"""Ask and chat with a language model, let models debate, and recover what an API hides of its distribution."""
+"""Ask, chat with, compare and examine language models."""
 
 import math
 import sys
@@ -6,27 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import glasshouse
 from glasshouse import formatting
-from glasshouse.cli.options import (
-    Config,
-    Device,
-    LanguageModel,
-    MaxTokens,
-    NewSeed,
-    System,
-    Temperature,
-    TopP,
-    argument,
-    option,
-    writes_output,
-)
+from glasshouse.cli.options import Config, Device, LanguageModel, System, argument, has_options, option, writes_output
 from glasshouse.cli.tables import console, show
+from glasshouse.llms.language_model import GridOptions, Options
 from glasshouse.records import progress_bar
 from glasshouse.records.progress_bar import say
+from glasshouse.specs.options import given
 
 RESET, QUIT = "/reset", "/quit"
 # The most likely tokens that `recover` prints.
 TOKENS_SHOWN = 10
+# Characters of an answer of a grid that are printed as it comes.
+ANSWER_SHOWN = 60
 
 
 class Printer:
@@ -60,13 +53,11 @@ def printable(text: str) -> str:
     return formatting.without_controls(text).encode(encoding, "replace").decode(encoding)
 
 
+@has_options(Options)
 def ask(
     model: LanguageModel,
     question: Annotated[str, argument("The question.", "QUESTION")],
-    temperature: Temperature = 0.7,
-    max_tokens: MaxTokens = 256,
-    top_p: TopP = 1.0,
-    seed: NewSeed = None,
+    options: Options,
     system: System = "",
     config: Config = None,
     device: Device = "auto",
@@ -81,19 +72,17 @@ def ask(
     from glasshouse.api import llms
 
     printer = Printer()
-    reply = llms.ask(model, question, system, temperature, max_tokens, top_p, seed, config, device, printer.show)
-    printer.end(reply)
+    printer.end(llms.ask(model, question, system, config, device, printer.show, **given(options)))
 
 
+@has_options(Options, leave_out=("max_tokens",))
 def chat(
     model: LanguageModel,
-    temperature: Temperature = 0.7,
+    options: Options,
     max_tokens: Annotated[
         int | None,
         option("The largest number of tokens of an answer; default: 256, or half of a small context.", low=1, high=10**6),
     ] = None,
-    top_p: TopP = 1.0,
-    seed: NewSeed = None,
     system: System = "",
     output: Annotated[Path | None, option("A text file to which the chat is appended.")] = None,
     config: Config = None,
@@ -110,7 +99,7 @@ def chat(
     """
     from glasshouse.api import llms
 
-    opened = llms.open_chat(model, system, temperature, max_tokens, top_p, seed, output, config, device)
+    opened = llms.open_chat(model, system, max_tokens, output, config, device, **given(options))
     for line in _lines():
         if line == QUIT:
             break
@@ -148,6 +137,81 @@ def _lines() -> Iterator[str]:
             return
         if line.strip():
             yield line.strip()
+
+
+@has_options(GridOptions)
+def grid(
+    options: GridOptions,
+    questions: Annotated[
+        Path | None, argument("A TOML file; default: four questions that ship with the package.", "QUESTIONS")
+    ] = None,
+    models: Annotated[str, option("The models, as in `glasshouse ask`, separated by commas.", metavar="A,B,C")] = "",
+    output: Annotated[Path | None, option("The folder of the grid; default: grids/NAME-HASH.", metavar="FOLDER")] = None,
+    config: Config = None,
+    device: Device = "auto",
+) -> None:
+    """Ask several models the same questions, check the answers, and lay them side by side on a page.
+
+    Answers are kept as they come; a killed grid continues with the same command.
+
+    Examples:
+        glasshouse grid --models demo-lm,gguf:model.gguf
+        glasshouse grid questions.toml --models a,b,c --temperature 0.7 --repeats 5
+        glasshouse grid questions.toml --models remote --output grids/remote
+    """
+    from glasshouse.api import llms
+
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    opened = llms.open_grid(questions, names, output, config, device, **given(options))
+    outcome = llms.run_grid(opened, lambda event: _say_answer(opened, event))
+    _print_grid(outcome)
+    if outcome.failed:
+        model, error = next(iter(outcome.failed.items()))
+        raise glasshouse.GlasshouseError(f"{model} did not answer everything: {error}; then continue with the same command")
+
+
+def _say_answer(grid: Any, event: Any) -> None:
+    """Print an answer of a grid on one line."""
+    answer = event.answer
+    if answer is None:
+        return
+    mark = "" if answer.passed is None else "right  " if answer.passed else "wrong  "
+    facts = f"{answer.tokens} tokens, {formatting.duration(answer.seconds)}"
+    progress_bar.say(
+        f"{len(grid.found)}/{grid.size}  {answer.model}  {answer.question}  repeat {answer.repeat + 1}  {mark}({facts})  "
+        f"{' '.join(printable(answer.text).split())[:ANSWER_SHOWN]}"
+    )
+
+
+def _print_grid(outcome: Any) -> None:
+    """Print the table of models, the comparisons and the files."""
+    scores = outcome.results.scores
+    with_cost = any(score.cost is not None for score in scores)
+    columns = ["model", "right", "accuracy, %", "agreement, %", "tokens", "time"]
+    rows = [
+        [
+            score.model,
+            f"{score.passed} of {score.checked}" if score.checked else formatting.MISSING,
+            _proportion(score.accuracy),
+            _proportion(score.agreement),
+            f"{score.tokens:,}",
+            formatting.duration(score.seconds),
+            *([formatting.MISSING if score.cost is None else f"{score.cost:.4f}"] if with_cost else []),
+        ]
+        for score in scores
+    ]
+    show([*columns, *(["cost"] if with_cost else [])], rows, right=(1, 4, 5, 6))
+    console.print("In brackets: 95 % intervals, for questions like these.")
+    for comparison in outcome.results.comparisons:
+        console.print(comparison.sentence)
+    console.print(f"\nanswers  {outcome.folder / 'answers.jsonl'}")
+    console.print(f"page     {outcome.page}")
+
+
+def _proportion(proportion: Any) -> str:
+    if proportion is None:
+        return formatting.MISSING
+    return f"{100 * proportion.share:.0f} ({100 * proportion.low:.0f} to {100 * proportion.high:.0f})"
 
 
 def debate(

@@ -1,10 +1,12 @@
 """Options and arguments of commands: their short form, those that several commands share, and those of a dataclass."""
 
 import inspect
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from rich.markup import escape
@@ -14,7 +16,8 @@ from glasshouse.launching.cluster_settings import Slurm
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.options import fields, given
 
-Command = Callable[..., None]
+# A command yields what --json prints, or it returns None.
+Command = Callable[..., Iterable[object] | None]
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
@@ -35,7 +38,7 @@ def at_most(most: float) -> Callable[[float | None], float | None]:
 
     def check(value: float | None) -> float | None:
         if value is not None and value > most:
-            raise typer.BadParameter(f"{value} is more than {most:,}.")
+            raise typer.BadParameter(f"more than {most:,}")
         return value
 
     check.most = most  # type: ignore[attr-defined]
@@ -94,14 +97,10 @@ Field = Annotated[str, option("The field of a .csv or .jsonl row that holds the 
 Label = Annotated[str, option("The field of a row that holds the class.")]
 LanguageModel = Annotated[str, argument("A model of llms.toml, the name of a run (or run:NAME), or gguf:FILE.", "MODEL")]
 Config = Annotated[Path | None, option("The list of language models; default: llms.toml, if it exists.", metavar="FILE")]
-Temperature = Annotated[float, option("The sampling temperature; 0 is greedy decoding.")]
-TopP = Annotated[float, option("Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")]
-MaxTokens = Annotated[int, option("The largest number of tokens of an answer.", low=1, high=10**6)]
-NewSeed = Annotated[int | None, option("The random seed; default: another one each time.", low=0, high=2**63 - 1)]
 System = Annotated[str, option("A system message: what the model is told before the chat.")]
 
 
-def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:
+def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: object) -> Callable[[Command], Command]:
     """Give a command the options that a dataclass declares (specs/options.py), in place of the parameter of this type.
 
     `leave_out` are options that this command lacks, and `defaults` are its own defaults.
@@ -109,13 +108,13 @@ def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: Any) -> C
 
     def decorate(command: Command) -> Command:
         declared = {name: field for name, field in fields(kind).items() if name not in leave_out}
-        hints = get_type_hints(command, include_extras=True)
-        [taken] = [name for name, hint in hints.items() if hint is kind]
+        parameters = list(inspect.signature(command).parameters.values())
+        [place] = [place for place, each in enumerate(parameters) if each.annotation is kind]
 
         @wraps(command)
-        def with_object(**values: Any) -> None:
+        def with_object(**values: object) -> Iterable[object] | None:
             chosen = {name: values.pop(name) for name in declared}
-            command(**values, **{taken: kind(**chosen)})
+            return command(**values, **{parameters[place].name: kind(**chosen)})
 
         added = []
         for name, field in declared.items():
@@ -124,13 +123,7 @@ def has_options(kind: type, leave_out: Sequence[str] = (), **defaults: Any) -> C
             typed = get_args(field.kind)[0] if get_args(field.kind) else field.kind
             hint: Any = Annotated[typed if field.default is not None else typed | None, shown]
             added.append(inspect.Parameter(name, KEYWORD, default=defaults.get(name, field.default), annotation=hint))
-        parameters = []
-        for parameter in inspect.signature(command).parameters.values():
-            if parameter.name == taken:
-                parameters += added
-            else:
-                parameters.append(parameter.replace(annotation=hints[parameter.name], kind=KEYWORD))
-        return _with_parameters(with_object, parameters)
+        return _with_parameters(with_object, [*parameters[:place], *added, *parameters[place + 1 :]])
 
     return decorate
 
@@ -139,27 +132,44 @@ def writes_output(command: Command) -> Command:
     """Give a command --overwrite, without which an --output that exists is refused. What was written is named at the end."""
 
     @wraps(command)
-    def with_check(overwrite: bool, **values: Any) -> None:
+    def with_check(overwrite: bool, **values: Any) -> Iterator[object]:
         from glasshouse.api import runs
 
-        runs.check_output(values["output"], overwrite)
-        command(**values)
+        runs.check_output(values["output"], overwrite=overwrite)
+        yield from command(**values) or ()
         if values["output"] and not values.get("as_json"):
             console.print(f"wrote {values['output']}")
 
-    parameters = []
-    for parameter in inspect.signature(command).parameters.values():
-        parameters.append(parameter.replace(kind=KEYWORD))
-        if parameter.name == "output":
-            parameters.append(inspect.Parameter("overwrite", KEYWORD, default=False, annotation=Overwrite))
+    parameters = list(inspect.signature(command).parameters.values())
+    place = [each.name for each in parameters].index("output") + 1
+    parameters.insert(place, inspect.Parameter("overwrite", KEYWORD, default=False, annotation=Overwrite))
     return _with_parameters(with_check, parameters)
 
 
 def _with_parameters(command: Command, parameters: Sequence[inspect.Parameter]) -> Command:
     """A command that takes these parameters, as the command line reads them."""
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    keywords = [each.replace(kind=KEYWORD) for each in parameters]
+    command.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
+
+
+def _printing(command: Command) -> Command:
+    """Run a command. One that yields has --json: what it yields first is printed, and not what it prints for a reader."""
+    yields = inspect.isgeneratorfunction(inspect.unwrap(command))
+
+    @wraps(command)
+    def run(**values: object) -> None:
+        as_json = yields and values.pop("as_json")
+        for result in command(**values) or ():
+            if as_json:
+                print(json.dumps(result, default=asdict))
+                return
+
+    parameters = list(inspect.signature(command).parameters.values())
+    if yields:
+        parameters.append(inspect.Parameter("as_json", KEYWORD, default=False, annotation=AsJson))
+    return _with_parameters(run, parameters)
 
 
 def name_of(function: str) -> str:
@@ -169,14 +179,14 @@ def name_of(function: str) -> str:
 
 def add(app: typer.Typer, command: Command, panel: str | None = None) -> None:
     """Add a command under its name. Its docstring is the help, and ends with examples, one a line."""
-    app.command(name_of(command.__name__), rich_help_panel=panel, **_help(command))(command)
+    app.command(name_of(command.__name__), rich_help_panel=panel, **_help(command))(_printing(command))
 
 
 def group(listing: Command, *commands: Command) -> typer.Typer:
     """Commands within a command. By itself it does what `listing` does, or shows the help if it has no context."""
     lists = "context" in inspect.signature(listing).parameters
     app = typer.Typer(name=listing.__name__, invoke_without_command=lists, no_args_is_help=not lists, **_help(listing))
-    app.callback()(listing)
+    app.callback()(_printing(listing))
     for command in commands:
         add(app, command)
     return app

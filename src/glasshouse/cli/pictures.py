@@ -1,10 +1,10 @@
 """Write the captions of pictures, and rank prompts by their similarity to a picture."""
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from glasshouse.cli.options import AsJson, Device, Run, argument, option, writes_output
+from glasshouse.cli.options import Device, Run, argument, option, writes_output
 from glasshouse.cli.tables import console, show
 
 
@@ -17,8 +17,7 @@ def describe(
     ] = None,
     output: Annotated[Path | None, option("The image file to write: .png, .svg or .pdf.")] = None,
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Write the caption of each picture, beside that of the data where it has one.
 
     Examples:
@@ -29,9 +28,7 @@ def describe(
     from glasshouse.api.experiments import describe
 
     found = describe(run, pictures or (), output, device)
-    if as_json:
-        print(json.dumps([{"picture": each.name, "text": each.text, "caption": each.caption} for each in found]))
-        return
+    yield [{"picture": each.name, "text": each.text, "caption": each.caption} for each in found]
     known = any(each.caption for each in found)
     rows = [(each.name, each.text, *((each.caption,) if known else ())) for each in found]
     show(("picture", "the model writes", *(("caption of the data",) if known else ())), rows)
@@ -47,8 +44,7 @@ def prompt(
     pictures: Annotated[int, option("The number of pictures to retrieve for each prompt.", low=0, high=10000)] = 6,
     output: Annotated[Path | None, option("The page to write, .html; default: prompting.html in the run.")] = None,
     device: Device = "auto",
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Rank prompts by their similarity to a picture, and write a page with the pictures that each prompt retrieves.
 
     Examples:
@@ -60,20 +56,18 @@ def prompt(
     from glasshouse.pages.retrieval_page import ordinal
 
     result, path = prompt(run, prompts or (), target, pictures, output, device)
-    if as_json:
-        rows = [
-            {
-                "prompt": ranked.prompt,
-                "similarity": ranked.similarity,
-                "caption_place": ranked.caption_place,
-                "picture_place": ranked.picture_place,
-                "unknown": ranked.unknown,
-                "retrieved": [{"caption": item.caption, "similarity": item.similarity} for item in ranked.retrieved],
-            }
-            for ranked in result.prompts
-        ]
-        print(json.dumps({"target": result.name, "caption": result.caption, "prompts": rows, "page": str(path)}))
-        return
+    rows = [
+        {
+            "prompt": ranked.prompt,
+            "similarity": ranked.similarity,
+            "caption_place": ranked.caption_place,
+            "picture_place": ranked.picture_place,
+            "unknown": ranked.unknown,
+            "retrieved": [{"caption": item.caption, "similarity": item.similarity} for item in ranked.retrieved],
+        }
+        for ranked in result.prompts
+    ]
+    yield {"target": result.name, "caption": result.caption, "prompts": rows, "page": str(path)}
     console.print(f"{result.name}: {result.caption}" if result.caption else result.name)
     show(
         (

@@ -29,7 +29,7 @@ from glasshouse.formatting import MISSING
 from glasshouse.generation.sampling_options import Sampling
 from glasshouse.records import progress_bar
 from glasshouse.records.progress_bar import say
-from glasshouse.specs.errors import DataError, Interrupted
+from glasshouse.specs.errors import DataError, GlasshouseError, Interrupted
 from glasshouse.specs.options import given
 
 
@@ -93,7 +93,7 @@ def sample(
         typer.echo(f"{which} cut off and may lack the end of the form; raise --tokens", err=True)
 
 
-def _all_pieces(pieces: Iterator[Any], total: int) -> bool:
+def _all_pieces(pieces: Iterator[object], total: int) -> bool:
     """Make all continuations, with a progress bar. False if Ctrl-C stopped it."""
     try:
         with progress_bar.bar("sampling") as bar:
@@ -134,7 +134,7 @@ def translate(
     from glasshouse.api import runs
 
     if (file is None) == (not texts):
-        raise glasshouse.GlasshouseError(
+        raise GlasshouseError(
             'translate needs either texts or --file FILE, and not both; for example: glasshouse translate RUN "a text"'
         )
     options = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
@@ -213,24 +213,18 @@ def classify(
     if texts == [STANDARD_INPUT] or (not texts and file is None and not sys.stdin.isatty()):
         texts, file = None, Path(STANDARD_INPUT)
     if (file is None) == (not texts):
-        raise glasshouse.GlasshouseError(
+        raise GlasshouseError(
             'classify needs either texts or --file FILE, and not both; for example: glasshouse classify RUN "a text"'
         )
     if file is None and (output or field or second_field):
-        raise glasshouse.GlasshouseError(
-            "--output, --field and --second-field belong to --file FILE; add it, or leave them out"
-        )
+        raise GlasshouseError("--output, --field and --second-field belong to --file FILE; add it, or leave them out")
     if file is not None:
         if second:
-            raise glasshouse.GlasshouseError(
-                "--second is for texts on the command line; name the column of a file with --second-field"
-            )
+            raise GlasshouseError("--second is for texts; name the column of a file with --second-field")
         if output and as_json:
-            raise glasshouse.GlasshouseError(
-                f"--json is for the screen, and the ending of --output {output} names the format; leave one out"
-            )
+            raise GlasshouseError(f"--json is for the screen; the ending of {output} names the format; leave one out")
         if output and output != file:  # the file that is read is refused below, also with --overwrite
-            runs.check_output(output, overwrite)
+            runs.check_output(output, overwrite=overwrite)
         source = _standard_input() if str(file) == STANDARD_INPUT else file
         form = ".jsonl" if as_json else ".csv"
         if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():

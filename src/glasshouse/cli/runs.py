@@ -2,12 +2,13 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 import glasshouse
-from glasshouse.cli.options import AsJson, argument, group, option
+from glasshouse.cli.options import argument, group, option
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import MISSING, number
 
@@ -28,8 +29,7 @@ def runs(
         list[str] | None,
         option("Keep the runs with this value; also < and >. Repeatable.", "--filter", metavar="FIELD=VALUE"),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """List the runs, oldest first; `diff` compares two, `rename` and `delete` change the runs folder.
 
     Examples:
@@ -43,11 +43,9 @@ def runs(
     from glasshouse.api import listings
 
     overviews = listings.runs_overview(sort, filters or ())
-    if as_json:
-        names = ("name", "status", "date", "task", "recipe", "steps", "data", "metrics", "fields", "error")
-        values = [{name: getattr(run, name) for name in names} for run in overviews]
-        print(json.dumps([{name: value for name, value in run.items() if value != ""} for run in values]))
-        return
+    names = ("name", "status", "date", "task", "recipe", "steps", "data", "metrics", "fields", "error")
+    values = [{name: getattr(run, name) for name in names} for run in overviews]
+    yield [{name: value for name, value in run.items() if value != ""} for run in values]
     if not overviews:
         reason = "with these values" if filters else "yet. Begin with: glasshouse demo"
         console.print(f"There are no runs in {listings.runs_folder()} {reason}")
@@ -62,8 +60,7 @@ def runs(
 def diff(
     first: Annotated[str, argument("The name of a run or its folder.", "RUN")],
     second: Annotated[str, argument("The name of another run or its folder.", "RUN")],
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[object]:
     """Show the fields of the specs in which two runs differ, and their final metrics side by side.
 
     Examples:
@@ -73,11 +70,9 @@ def diff(
     from glasshouse.api import listings
 
     found = listings.run_differences(first, second)
-    if as_json:
-        tables = {"fields": found.fields, "metrics": found.metrics}
-        content = {name: {row[0]: list(row[1:]) for row in rows} for name, rows in tables.items()}
-        print(json.dumps({"runs": found.names, **content}))
-        return
+    tables = {"fields": found.fields, "metrics": found.metrics}
+    content = {name: {row[0]: list(row[1:]) for row in rows} for name, rows in tables.items()}
+    yield {"runs": found.names, **content}
     if found.fields:
         show(("field", *found.names), [(name, _cell(one), _cell(other)) for name, one, other in found.fields])
     else:

@@ -34,23 +34,23 @@ def pages(
         glasshouse pages --live
         glasshouse pages shared-folder --live --port 9000
     """
-    from glasshouse.api import pages
+    from glasshouse.api import serving
 
     if not live:
         if port is not None:
             raise glasshouse.GlasshouseError("is for pages that are served; add --live", "port", port)
-        path = pages.write_pages(folder)
+        path = serving.write_pages(folder)
         print(shown(str(path), raw=True))
         if open_:
-            pages.open_browser(path.absolute().as_uri())
+            serving.open_browser(path.absolute().as_uri())
         return
 
     def started(address: str) -> None:
         console.print(f"pages at {address} (Ctrl-C ends them)")
         if open_:
-            pages.open_browser(address)
+            serving.open_browser(address)
 
-    pages.serve_pages(folder, 8010 if port is None else port, token, started)
+    serving.serve_pages(folder, 8010 if port is None else port, token, started)
 
 
 def serve(

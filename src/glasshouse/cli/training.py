@@ -103,7 +103,7 @@ def train(
         glasshouse train language-model 'data.files=[a.txt,b.jsonl.gz]' data.field=body --dry-run
         glasshouse train language-model data.files=mine.txt --on slurm --nodes 2 --gpus-per-node 4 --time 4:00:00
     """
-    from glasshouse.api import pages, training
+    from glasshouse.api import serving, training
     from glasshouse.cli.run_output import print_replicas, print_run
 
     where = cluster(on, slurm)
@@ -120,7 +120,7 @@ def train(
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))
         return
     several = training.spec_of(recipe, *(overrides or ())).training.replicas > 1
-    with pages.live_pages() if live else nullcontext():
+    with serving.live_pages() if live else nullcontext():
         if several:
             print_replicas(training.train_replicas(recipe, *(overrides or ()), name=name, device=device))
         else:

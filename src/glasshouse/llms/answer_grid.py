@@ -9,7 +9,7 @@ import json
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from glasshouse.llms import answer_journal
 from glasshouse.llms.answer_journal import AnswerJournal
 from glasshouse.llms.http_endpoint import BrokenStream
-from glasshouse.llms.language_model import Options
+from glasshouse.llms.language_model import GridOptions, Options
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.questions import PromptQuestion
 from glasshouse.records import atomic_files, lock, plain_files
@@ -36,28 +36,8 @@ Cell = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class GridOptions:
-    """How questions are asked. Every answer has a seed of its own; `cached` reuses the first answer for all repeats."""
-
-    temperature: float = 0.7
-    max_tokens: int = 256
-    top_p: float = 1.0
-    repeats: int = 5
-    seed: int = 0
-    cached: bool = False
-
-    def __post_init__(self) -> None:
-        Options(self.max_tokens, self.temperature, self.top_p)
-        if self.repeats < 1:
-            raise GlasshouseError("is below the minimum; choose 1 or more", "repeats", self.repeats)
-
-
-@dataclass(frozen=True)
 class GridAnswer:
-    """One answer. `repeat` counts from 0. `passed` is None without a check; `reason` says why an answer is wrong.
-
-    A `cached` answer is the first one again: it took no time and cost nothing.
-    """
+    """One answer. `repeat` counts from 0. `passed` is None without a check; `reason` says why an answer is wrong."""
 
     question: str
     model: str
@@ -71,7 +51,6 @@ class GridAnswer:
     cost: float | None = None
     passed: bool | None = None
     reason: str = ""
-    cached: bool = False
 
     @property
     def cell(self) -> Cell:
@@ -165,8 +144,6 @@ class AnswerGrid:
     def run(self, show: Callable[[GridEvent], None] = lambda event: None) -> None:
         """Ask what is left to ask. A model that fails is in `failed`; the others go on."""
         with lock.hold(self.folder, "wait for it, or name another folder with --output"):
-            for answer in self.answers:
-                self._repeat(answer, show)
             self.failed = {}
             events, stop = Events(), threading.Event()
             workers = [
@@ -182,11 +159,10 @@ class AnswerGrid:
                         raise event
                     if event is None:
                         running -= 1
-                    elif event.answer is None:
-                        show(event)
                     else:
-                        self._keep(event.answer, show)
-                        self._repeat(event.answer, show)
+                        if event.answer:
+                            self._journal.add(event.answer)
+                        show(event)
             finally:
                 stop.set()
                 for worker in workers:
@@ -197,8 +173,7 @@ class AnswerGrid:
         shares: dict[str, list[Cell]] = {}
         threads = {model.name: model.name if model.remote else "" for model in self.models}
         for cell in self.missing():
-            if not (self.options.cached and cell[2]):
-                shares.setdefault(threads[cell[1]], []).append(cell)
+            shares.setdefault(threads[cell[1]], []).append(cell)
         return list(shares.values())
 
     def _work(self, cells: list[Cell], events: Events, stop: threading.Event) -> None:
@@ -219,7 +194,7 @@ class AnswerGrid:
         question = next(question for question in self.questions if question.name == cell[0])
         model = next(model for model in self.models if model.name == cell[1])
         seed = answer_seed(self.options.seed, *cell)
-        options = Options(self.options.max_tokens, self.options.temperature, self.options.top_p, seed=seed)
+        options = Options(self.options.max_tokens, self.options.temperature, self.options.top_p, seed)
 
         def show(piece: str) -> None:
             if stop.is_set():
@@ -248,18 +223,6 @@ class AnswerGrid:
             passed,
             fault,
         )
-
-    def _keep(self, answer: GridAnswer, show: Callable[[GridEvent], None]) -> None:
-        self._journal.add(answer)
-        show(GridEvent(*answer.cell, answer=answer))
-
-    def _repeat(self, first: GridAnswer, show: Callable[[GridEvent], None]) -> None:
-        """With `cached`, the first answer to a question stands for its repeats."""
-        if self.options.cached and first.repeat == 0:
-            for repeat in range(1, self.options.repeats):
-                if (first.question, first.model, repeat) not in self.found:
-                    cost = None if first.cost is None else 0.0
-                    self._keep(replace(first, repeat=repeat, cached=True, seconds=0.0, cost=cost), show)
 
 
 def answer_seed(seed: int, question: str, model: str, repeat: int) -> int:

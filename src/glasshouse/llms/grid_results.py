@@ -26,7 +26,7 @@ class ModelScore:
     """One model. `accuracy` is None without checked answers, `agreement` without repeats, `cost` without prices."""
 
     model: str
-    answers: int  # that were made; cached ones do not count
+    answers: int
     passed: int
     checked: int
     accuracy: Proportion | None
@@ -83,11 +83,10 @@ def agreement_of(answers: Sequence[GridAnswer]) -> float:
 
 
 def _score(model: str, answers: Sequence[GridAnswer]) -> ModelScore:
-    fresh = [answer for answer in answers if not answer.cached]
-    checked = [answer for answer in fresh if answer.passed is not None]
-    costs = [answer.cost for answer in fresh if answer.cost is not None]
+    checked = [answer for answer in answers if answer.passed is not None]
+    costs = [answer.cost for answer in answers if answer.cost is not None]
     by_question = _grouped(checked)
-    repeated = [group for group in _grouped(fresh).values() if len(group) > 1]
+    repeated = [group for group in _grouped(answers).values() if len(group) > 1]
     accuracy = agreement = None
     if by_question:
         trials = min(map(len, by_question.values()))
@@ -97,13 +96,13 @@ def _score(model: str, answers: Sequence[GridAnswer]) -> ModelScore:
         agreement = mean_intervals.from_questions(list(map(agreement_of, repeated)), min(map(len, repeated)) // 2, ALPHA)
     return ModelScore(
         model,
-        len(fresh),
+        len(answers),
         sum(bool(answer.passed) for answer in checked),
         len(checked),
         accuracy,
         agreement,
-        sum(answer.tokens for answer in fresh),
-        sum(answer.seconds for answer in fresh),
+        sum(answer.tokens for answer in answers),
+        sum(answer.seconds for answer in answers),
         sum(costs) if costs else None,
     )
 
@@ -121,7 +120,7 @@ def _share_right(answers: Sequence[GridAnswer]) -> float:
 
 def right_by_question(answers: Sequence[GridAnswer], model: str) -> dict[str, float]:
     """Question -> the share of right answers."""
-    own = [answer for answer in answers if answer.model == model and answer.passed is not None and not answer.cached]
+    own = [answer for answer in answers if answer.model == model and answer.passed is not None]
     return {name: _share_right(group) for name, group in _grouped(own).items()}
 
 

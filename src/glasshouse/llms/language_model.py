@@ -1,4 +1,4 @@
-"""Language models, whoever runs them: an answer to a chat, the continuation of a text, and a chat with its transcript.
+"""Language models, whoever runs them: how they answer a chat, and a chat with its transcript.
 
 A model that was trained on plain text knows no roles. It gets a chat as one text, `User: ...`, then `Assistant:`, and its
 answer ends where it would write the next message of the user.
@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
 
+from glasshouse.specs import options
 from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.spec_fields import setting
 
-ROLES: Final = ("system", "user", "assistant")
 STOP: Final = ("\nUser:",)
 
 
@@ -26,22 +27,25 @@ class Message:
 
 @dataclass(frozen=True)
 class Options:
-    """How to answer. Without a seed, an answer is drawn anew each time. Temperature 0 is greedy decoding."""
+    """How to answer. Without a seed, an answer is drawn anew each time."""
 
-    max_tokens: int = 256
-    temperature: float = 0.7
-    top_p: float = 1.0
-    stop: tuple[str, ...] = ()
-    seed: int | None = None
+    max_tokens: int = setting(256, "The largest number of tokens of an answer.", minimum=1, maximum=10**6)
+    temperature: float = setting(0.7, "The sampling temperature; 0 is greedy decoding.", minimum=0)
+    top_p: float = setting(
+        1.0, "Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.", above=0, maximum=1
+    )
+    seed: int | None = setting(None, "The random seed; default: another one each time.", minimum=0, maximum=2**63 - 1)
 
     def __post_init__(self) -> None:
-        for name, value, valid, rule in (
-            ("max_tokens", self.max_tokens, self.max_tokens >= 1, "1 or more"),
-            ("temperature", self.temperature, 0 <= self.temperature < float("inf"), "0 (greedy) or more"),
-            ("top_p", self.top_p, 0 < self.top_p <= 1, "a value above 0 and at most 1"),
-        ):
-            if not valid:
-                raise GlasshouseError(f"is out of range; choose {rule}", name, value)
+        options.check(self)
+
+
+@dataclass(frozen=True)
+class GridOptions(Options):
+    """How a grid of questions is asked."""
+
+    seed: int = setting(0, "The random seed, from which every answer gets a seed of its own.", minimum=0, maximum=2**63 - 1)
+    repeats: int = setting(5, "How often each model answers each question.", minimum=1, maximum=10**5)
 
 
 @dataclass(frozen=True)
@@ -60,21 +64,13 @@ Show = Callable[[str], None] | None
 
 
 class LanguageModel(Protocol):
-    """A model that continues texts and answers chats."""
+    """A model that answers chats. `context` is in tokens; 0: not known."""
 
     name: str
-
-    def complete(self, prompt: str, options: Options) -> Reply:
-        """Continue a text."""
+    context: int
 
     def chat(self, messages: Sequence[Message], options: Options, show: Show = None) -> Reply:
         """Answer the last message of a chat."""
-
-
-class NamedLanguageModel(LanguageModel, Protocol):
-    """A language model that knows its context (in tokens; 0: not known) and what distinguishes it."""
-
-    context: int
 
     def identity(self) -> str:
         """What distinguishes this model from one of the same name."""
@@ -88,7 +84,6 @@ def render_chat(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
 
     A system message is a paragraph without a speaker. The answer begins with a space, which a reader of it drops.
     """
-    check_messages(messages)
     text = ""
     for message in messages:
         body = message.text.strip()
@@ -96,21 +91,10 @@ def render_chat(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     return f"{text}Assistant:", STOP
 
 
-def check_messages(messages: Sequence[Message]) -> None:
-    """Refuse an empty chat and an unknown role."""
-    if not messages:
-        raise GlasshouseError("a chat has no messages; write at least one message of the user")
-    for message in messages:
-        if message.role not in ROLES:
-            raise GlasshouseError(f"of a message is not known; choose one of: {', '.join(ROLES)}", "role", message.role)
-
-
 class ChatSession:
     """A chat. `dropped` is the number of messages of the last answer that did not fit into the context."""
 
-    def __init__(
-        self, model: NamedLanguageModel, options: Options, system: str = "", transcript: Path | None = None
-    ) -> None:
+    def __init__(self, model: LanguageModel, options: Options, system: str = "", transcript: Path | None = None) -> None:
         self.model, self.options, self.transcript = model, options, transcript
         self._start = [Message("system", system)] if system else []
         self.messages = list(self._start)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from glasshouse.interop.gguf_file import GGUF
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
-from glasshouse.llms.language_model import Message, Options, Reply, Show, check_messages, render_chat
+from glasshouse.llms.language_model import Message, Options, Reply, Show, render_chat
 from glasshouse.llms.llama_cpp_server import start_server
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
@@ -29,12 +29,19 @@ class ContinuingModel(ABC):
 
     name: str
 
-    def complete(self, prompt: str, options: Options) -> Reply:
-        return self._reply(prompt, options, options.stop, strip=False)
-
     def chat(self, messages: Sequence[Message], options: Options, show: Show = None) -> Reply:
+        start, text = time.perf_counter(), ""
         prompt, stop = self.render(messages)
-        return self._reply(prompt, options, (*stop, *options.stop), strip=True, show=show)
+
+        def add(piece: str) -> None:
+            nonlocal text
+            new = piece if text else piece.lstrip()
+            text += new
+            if new and show is not None:
+                show(new)
+
+        finish, prompt_tokens, tokens = self.generate(prompt, options, stop, add)
+        return Reply(text, finish, prompt_tokens, tokens, time.perf_counter() - start)
 
     def render(self, messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
         """The text of a chat, and the strings at which the answer ends."""
@@ -43,20 +50,6 @@ class ContinuingModel(ABC):
     @abstractmethod
     def generate(self, prompt: str, options: Options, stop: Sequence[str], add: Add) -> tuple[str, int, int]:
         """Add the continuation of a prompt piece by piece; returns its finish, and the tokens of prompt and answer."""
-
-    def _reply(self, prompt: str, options: Options, stop: Sequence[str], strip: bool, show: Show = None) -> Reply:
-        """The whole reply; `strip` drops the white space at its start."""
-        start, text = time.perf_counter(), ""
-
-        def add(piece: str) -> None:
-            nonlocal text
-            new = piece if text or not strip else piece.lstrip()
-            text += new
-            if new and show is not None:
-                show(new)
-
-        finish, prompt_tokens, tokens = self.generate(prompt, options, stop, add)
-        return Reply(text, finish, prompt_tokens, tokens, time.perf_counter() - start)
 
 
 class RunModel(ContinuingModel):
@@ -118,7 +111,6 @@ class GGUFModel(ContinuingModel):
     def render(self, messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
         if not self.has_template:
             return super().render(messages)
-        check_messages(messages)
         body = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
         return str(self._endpoint.post("/apply-template", body)["prompt"]), ()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from glasshouse.llms.http_endpoint import HTTPEndpoint
-from glasshouse.llms.language_model import NamedLanguageModel, Reply
+from glasshouse.llms.language_model import LanguageModel, Reply
 from glasshouse.llms.local_models import GGUFModel, RunModel
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.records.kept_schema import Between, Count, as_type
@@ -82,7 +82,7 @@ class ModelEntry(ModelSettings):
             return None
         return self.price[0] * reply.prompt_tokens + self.price[1] * reply.tokens
 
-    def open(self, device: str = "auto") -> NamedLanguageModel:
+    def open(self, device: str = "auto") -> LanguageModel:
         """The model. A run's weights are loaded and llama.cpp is started when it is first asked."""
         if self.kind == "run":
             return RunModel(Run(self.target, device), self.name)

@@ -109,17 +109,13 @@ class RunAPI(LogitsAPI):
     """The next token of a run after a prompt, as an API would show it. `shown` are fields of `LogitsAPI`."""
 
     def __init__(self, run: Run, prompt: str, **shown: Any) -> None:
-        self.run, self.prompt = run, prompt
+        self.run = run
         tokens = run.new_completion(prompt).prompt_tokens
         with torch.inference_mode():
             logits = IncrementalDecoder(run.model, [tokens], run.spec.data.context, cached=False).logits()[0]
         super().__init__(logits[: run.tokenizer.vocabulary].double().cpu().numpy(), run.name, **shown)
         # A run that is trained further gives other answers.
         self.shows += f", after step {run.model_step()}"
-
-    def ask(self, prompt: str, top: int, bias: Mapping[int, float]) -> Answer:
-        assert prompt == self.prompt
-        return super().ask(prompt, top, bias)
 
     def token_text(self, token: int) -> str:
         return self.run.tokenizer.decode([token])

@@ -1,4 +1,4 @@
-"""A language model behind an HTTP server that speaks the protocol of OpenAI: /chat/completions and /completions."""
+"""A language model behind an HTTP server that speaks the protocol of OpenAI."""
 
 import time
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
-from glasshouse.llms.language_model import Message, Options, Reply, Show, check_messages
+from glasshouse.llms.language_model import Message, Options, Reply, Show
 from glasshouse.specs.errors import GlasshouseError
 
 # A rough guess, since the server's tokenizer is not known: an English token has about four characters.
@@ -26,16 +26,13 @@ class OpenAIModel:
         """About how many tokens a chat has."""
         return sum(len(message.text) // CHARACTERS_PER_TOKEN + CHARACTERS_PER_TOKEN for message in messages)
 
-    def complete(self, prompt: str, options: Options) -> Reply:
-        return self._reply("/completions", {"prompt": prompt, **self._body(options)}, options)
-
     def chat(self, messages: Sequence[Message], options: Options, show: Show = None) -> Reply:
-        check_messages(messages)
         said = [{"role": message.role, "content": message.text} for message in messages]
-        body: dict[str, Any] = {"messages": said, **self._body(options)}
-        if show is None:
-            return self._reply("/chat/completions", body, options)
+        asked = {name: value for name, value in asdict(options).items() if value is not None}
+        body: dict[str, Any] = {"model": self.model, "messages": said, **asked}
         start = time.perf_counter()
+        if show is None:
+            return self._whole_reply(body, start)
         text, reason, pieces = "", None, 0
         usage: dict[str, Any] = {}
         streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
@@ -52,29 +49,19 @@ class OpenAIModel:
         # A server that counts no tokens in a stream usually sends one a piece.
         tokens = int(usage.get("completion_tokens") or pieces)
         prompt_tokens = int(usage.get("prompt_tokens") or self.chat_tokens(messages))
-        return Reply(text, _finish(reason, options), prompt_tokens, tokens, time.perf_counter() - start)
+        return Reply(text, _finish(reason), prompt_tokens, tokens, time.perf_counter() - start)
 
-    def _reply(self, path: str, body: dict[str, Any], options: Options) -> Reply:
-        start = time.perf_counter()
-        response = self.endpoint.post(path, body)
+    def _whole_reply(self, body: dict[str, Any], start: float) -> Reply:
+        response = self.endpoint.post("/chat/completions", body)
         try:
             choice = response["choices"][0]
-            text = choice["message"]["content"] if "message" in choice else choice["text"]
+            text = choice["message"]["content"]
         except (KeyError, IndexError, TypeError):
-            raise GlasshouseError(
-                f"{self.endpoint.server} answered {path} without a choice with a text; check base_url"
-            ) from None
+            raise GlasshouseError(f"{self.endpoint.server} answered without a message; check base_url") from None
         usage = response.get("usage") or {}
         counted = (int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
-        return Reply(text or "", _finish(choice.get("finish_reason"), options), *counted, time.perf_counter() - start)
-
-    def _body(self, options: Options) -> dict[str, Any]:
-        body = {"model": self.model, **asdict(options), "stop": list(options.stop)}
-        return {name: value for name, value in body.items() if value is not None and value != []}
+        return Reply(text or "", _finish(choice.get("finish_reason")), *counted, time.perf_counter() - start)
 
 
-def _finish(reason: str | None, options: Options) -> str:
-    """The protocol has one word for the model's own end and for a stop string."""
-    if reason == "length":
-        return "length"
-    return "stop" if options.stop else "end"
+def _finish(reason: str | None) -> str:
+    return "length" if reason == "length" else "end"

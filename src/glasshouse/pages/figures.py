@@ -13,6 +13,7 @@ from glasshouse.pages import attention_heatmap
 from glasshouse.pages.chart import DASHES, Axis, Band, Chart, Dots, Interval, Line, Mark, MarkGroup
 from glasshouse.pages.colours import LIGHT, RAMPS
 from glasshouse.records import atomic_files
+from glasshouse.records.user_paths import StrPath
 from glasshouse.results.report import AttentionMap
 
 if TYPE_CHECKING:
@@ -182,8 +183,8 @@ def attention(map: AttentionMap, path: str | Path, first_layer: int = 1, first_h
     save(figure, path)
 
 
-def check_path(path: str | Path) -> None:
-    atomic_files.check_output(Path(path), SUFFIXES)
+def check_path(path: StrPath | None) -> None:
+    atomic_files.check_output(path, SUFFIXES)
 
 
 def style_panel(panel: Axes, grid: str = "y") -> None:

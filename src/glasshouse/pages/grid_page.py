@@ -37,8 +37,7 @@ def subtitle(grid: AnswerGrid) -> str:
     options = grid.options
     counts = {"question": len(grid.questions), "model": len(grid.models), "repeat": options.repeats}
     counted = [f"{formatting.count(count)} {name if count == 1 else name + 's'}" for name, count in counts.items()]
-    cached = "; the first answer stands for all repeats" if options.cached and options.repeats > 1 else ""
-    return f"{', '.join(counted)}; temperature {options.temperature:g}, seed {options.seed}{cached}."
+    return f"{', '.join(counted)}; temperature {options.temperature:g}, seed {options.seed}."
 
 
 def notes(grid: AnswerGrid, results: GridResults) -> list[str]:
@@ -67,8 +66,6 @@ def facts(answer: GridAnswer) -> str:
     """The number, the seed, the length and the time of an answer."""
     tokens = f"{answer.tokens:,} {'token' if answer.tokens == 1 else 'tokens'}"
     told = [f"repeat {answer.repeat + 1}", f"seed {answer.seed}", tokens, formatting.duration(answer.seconds)]
-    if answer.cached:
-        told = [f"repeat {answer.repeat + 1}", "cached: the first answer again"]
     if answer.finish in FINISHES:
         told.append(FINISHES[answer.finish])
     return " · ".join(told)

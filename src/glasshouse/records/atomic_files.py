@@ -11,14 +11,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from glasshouse.records.user_paths import StrPath
 from glasshouse.specs.errors import GlasshouseError
 
 
-def check_output(path: Path, suffixes: tuple[str, ...] = (), *, overwrite: bool = True) -> None:
+def check_output(output: StrPath | None, suffixes: tuple[str, ...] = (), *, overwrite: bool = True) -> None:
     """Refuse an output file that could not be written or has the wrong suffix. Call it before any work starts.
 
-    Without `overwrite`, a file that exists is refused too.
+    Without `overwrite`, a file that exists is refused too. None is no output.
     """
+    if output is None:
+        return
+    path = Path(output)
     if suffixes and path.suffix.lower() not in suffixes:
         suffix = f"the suffix {path.suffix}" if path.suffix else "no suffix"
         raise GlasshouseError(f"{path} has {suffix}; name a file that ends in {' or '.join(suffixes)}")

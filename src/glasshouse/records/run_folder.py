@@ -286,10 +286,10 @@ def find(name: str | os.PathLike[str]) -> RunFolder:
 
 
 def unknown(name: str) -> UnknownRun:
-    """The error for a run that does not exist; it names the runs that do."""
+    """The error for a run that does not exist, with the nearest names."""
     known = [run.name for run in all_runs()]
-    listing = f"the runs in {root()} are: {', '.join(known)}" if known else f"there are no runs in {root()} yet"
-    return UnknownRun(f"there is no run {name!r}{catalogue.did_you_mean(name, known)} ({listing})")
+    remedy = "list the runs with: glasshouse runs" if known else "train one with: glasshouse demo"
+    return UnknownRun(f"there is no run {name!r} in {root()}{catalogue.did_you_mean(name, known, most=3)}; {remedy}")
 
 
 def all_runs() -> list[RunFolder]:

@@ -11,7 +11,7 @@ __getattr__, __dir__ = face(
         "api.experiments": "describe features few_shot prompt replay",
         "api.exchange": "certify",
         "api.reports": "card",
-        "api.pages": "live_pages serve_pages write_pages",
+        "api.serving": "live_pages serve_pages write_pages",
         "api.training": "spec_of train_replicas",
     },
 )

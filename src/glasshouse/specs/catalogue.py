@@ -58,7 +58,7 @@ def loadable(family: str) -> dict[str, Any]:
     return found
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str], most: int = 1) -> str:
     """The hint `; did you mean ...?` for a misspelt name, or an empty string if no known name is similar."""
-    close = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = get_close_matches(name, list(known), n=most)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""

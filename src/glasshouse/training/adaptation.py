@@ -229,7 +229,7 @@ def _adapt_to_rows(changes: _Changes, facts: DataFacts) -> None:
 
 
 def _adapt_evaluations(changes: _Changes, steps: int) -> None:
-    changes.set("evaluation.every", max(math.ceil(steps / EVALUATIONS), 1), f"{steps} steps with {EVALUATIONS} evaluations")
+    changes.set("evaluation.every", max(math.ceil(steps / EVALUATIONS), 1), f"about {EVALUATIONS} evaluations")
 
 
 def _adapt_vocabulary(

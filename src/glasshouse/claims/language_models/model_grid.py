@@ -10,7 +10,8 @@ from glasshouse.claims.rules import higher
 from glasshouse.data.sources import calculations
 from glasshouse.data.sources.calculations import OPERATIONS
 from glasshouse.llms import grid_results
-from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer, GridOptions
+from glasshouse.llms.answer_grid import AnswerGrid, GridAnswer
+from glasshouse.llms.language_model import GridOptions
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.questions import NUMBER, REGEX, AnswerCheck, PromptQuestion
 from glasshouse.records import progress_bar
@@ -179,7 +180,7 @@ def _ask(folder: Path, paths: dict[str, Path], asked: Asked, seed: int, device: 
     """The answers of the models of one seed to all questions. A grid that was interrupted continues."""
     questions = [checked_question(*each) for split in asked.values() for each in split]
     models = [ModelEntry(arm, "run", str(path.absolute()), Path()) for arm, path in paths.items()]
-    options = GridOptions(TEMPERATURE, TOKENS, repeats=REPEATS, seed=seed)
+    options = GridOptions(TOKENS, TEMPERATURE, repeats=REPEATS, seed=seed)
     grid = AnswerGrid([*questions, REPORTED], models, options, folder, device=device)
     cells = max(len(grid.cells()), 1)
     with progress_bar.bar(f"asking, seed {seed}") as show:
