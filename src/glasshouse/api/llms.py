@@ -40,7 +40,7 @@ class GridOutcome:
 
 def open_language_model(model: str, config: StrPath | None = None, device: str = "auto") -> LanguageModel:
     """A language model by its name in `config` (default: ./llms.toml), or by `run:NAME`, `NAME` or `gguf:FILE`."""
-    return find_model(model, _path(config)).open(device)
+    return find_model(model, config).open(device)
 
 
 @takes(Options)
@@ -77,10 +77,10 @@ def open_chat(
     """
     how = Options(**options)
     atomic_files.check_output(output)
-    opened = find_model(model, _path(config)).open(device)
+    opened = find_model(model, config).open(device)
     if max_tokens is None:
         max_tokens = min(how.max_tokens, max(opened.context // 2, 1)) if opened.context else how.max_tokens
-    return ChatSession(opened, replace(how, max_tokens=max_tokens), system, _path(output))
+    return ChatSession(opened, replace(how, max_tokens=max_tokens), system, output)
 
 
 @takes(GridOptions)
@@ -99,9 +99,9 @@ def open_grid(
     """
     how = GridOptions(**options)
     asked = read_questions(questions)
-    entries = [find_model(name, _path(config)) for name in models]
+    entries = [find_model(name, config) for name in models]
     title = "questions" if questions is None else Path(questions).stem
-    return AnswerGrid(asked, entries, how, _path(output), title, device)
+    return AnswerGrid(asked, entries, how, output, title, device)
 
 
 def run_grid(grid: AnswerGrid, show: Callable[[GridEvent], None] | None = None) -> GridOutcome:
@@ -129,10 +129,6 @@ def grid(questions: StrPath | None = None, models: Sequence[str] = (), **options
     return run_grid(open_grid(questions, models, **options))
 
 
-def _path(path: StrPath | None) -> Path | None:
-    return None if path is None else Path(path)
-
-
 def open_recovery(
     model: str,
     prompt: str,
@@ -150,7 +146,7 @@ def open_recovery(
     of a run: `top` log-probabilities, rounded to `decimals`, after or before the bias. Answers are kept in `journal`, by
     default in the run's folder or in `recoveries`, so that `recover` continues after a kill.
     """
-    entry = find_model(model, _path(config))
+    entry = find_model(model, config)
     if entry.kind == "gguf":
         raise GlasshouseError(f"{model} is a GGUF file, and llama.cpp shows tokens as texts; import it as a run instead")
     opened = entry.open(device)

@@ -1,6 +1,6 @@
 """The run that `train` and `open_run` return, and public functions that use one: sample, classify, evaluate."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -75,6 +75,12 @@ class Run(OpenRun):
         replay = experiments.replay
         prune = experiments.prune
 
+    def evaluate(
+        self, data: StrPath | None = None, progress: Callable[[float], None] = lambda share: None, **judged: Any
+    ) -> dict[str, dict[str, float]]:
+        """The metrics on each held-out split, or on a file; with `metric` and `judge` as `glasshouse.evaluate` has them."""
+        return evaluate(self, data, **judged) if judged else super().evaluate(data, progress)
+
 
 class RunMethod:
     """A function of the public interface as a method. Its module is imported on first use: all of them take a second."""
@@ -138,13 +144,19 @@ def metrics_of(run: StrPath, metric: str | None = None) -> Metrics:
 
 @takes(Sampling)
 def sample(
-    run: StrPath, prompt: str | Sequence[str] = "", count: int = 1, device: str = "auto", **how: Any
+    run: StrPath,
+    prompt: str | Sequence[str] = "",
+    count: int = 1,
+    device: str = "auto",
+    tokens: int = 100,
+    stop: str | Sequence[str] = (),
+    regex: str | None = None,
+    json_schema: Mapping[str, Any] | bool | StrPath | None = None,
+    **how: Any,
 ) -> list[Completion]:
-    """Continue one or more prompts, `count` times each.
-
-    `how` can also contain `tokens`, `stop`, and `regex` or `json_schema`, which the continuation must match.
-    """
-    return run_of(run, device).sample(prompt, count, **how)
+    """Continue one or more prompts, `count` times each. A continuation matches `regex`, or is valid under `json_schema`."""
+    forms = {"regex": regex, "json_schema": json_schema}
+    return run_of(run, device).sample(prompt, count, tokens=tokens, stop=stop, **forms, **how)
 
 
 def classify(

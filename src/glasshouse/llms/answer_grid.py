@@ -21,6 +21,7 @@ from glasshouse.llms.language_model import GridOptions, Options
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.questions import PromptQuestion
 from glasshouse.records import atomic_files, lock, plain_files
+from glasshouse.records.user_paths import StrPath
 from glasshouse.specs.errors import GlasshouseError
 
 # What is asked, and a line for each answer.
@@ -87,7 +88,7 @@ class AnswerGrid:
         questions: Sequence[PromptQuestion],
         models: Sequence[ModelEntry],
         options: GridOptions,
-        folder: Path | None = None,
+        folder: StrPath | None = None,
         title: str = "questions",
         device: str = "auto",
     ) -> None:
@@ -105,7 +106,7 @@ class AnswerGrid:
         self._opened = {model.name: model.open(device) for model in models}
         self.identities = {name: model.identity() for name, model in self._opened.items()}
         design = {"questions": [asdict(question) for question in questions], "models": self.identities, **asdict(options)}
-        self.folder = folder or FOLDER / f"{title}-{_digest(design, 4).hex()}"
+        self.folder = Path(folder) if folder else FOLDER / f"{title}-{_digest(design, 4).hex()}"
         self._make_folder(design)
         self._journal = AnswerJournal(self.folder / ANSWERS, GridAnswer, lambda answer: answer.cell)
         self.found: Mapping[Cell, GridAnswer] = self._journal.records

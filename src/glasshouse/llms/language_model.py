@@ -7,9 +7,9 @@ answer ends where it would write the next message of the user.
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final, Protocol
 
+from glasshouse.records.user_paths import StrPath
 from glasshouse.specs import options
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec_fields import setting
@@ -94,7 +94,7 @@ def render_chat(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
 class ChatSession:
     """A chat. `dropped` is the number of messages of the last answer that did not fit into the context."""
 
-    def __init__(self, model: LanguageModel, options: Options, system: str = "", transcript: Path | None = None) -> None:
+    def __init__(self, model: LanguageModel, options: Options, system: str = "", transcript: StrPath | None = None) -> None:
         self.model, self.options, self.transcript = model, options, transcript
         self._start = [Message("system", system)] if system else []
         self.messages = list(self._start)
@@ -141,7 +141,7 @@ class ChatSession:
     def _write(self, *paragraphs: str) -> None:
         """Append to the transcript. It survives a kill."""
         if self.transcript is not None and paragraphs:
-            with self.transcript.open("a", encoding="utf-8", errors="replace") as file:
+            with open(self.transcript, "a", encoding="utf-8", errors="replace") as file:
                 file.write("".join(f"{paragraph}\n\n" for paragraph in paragraphs))
                 file.flush()
                 os.fsync(file.fileno())

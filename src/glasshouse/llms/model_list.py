@@ -17,6 +17,7 @@ from glasshouse.llms.language_model import LanguageModel, Reply
 from glasshouse.llms.local_models import GGUFModel, RunModel
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.records.kept_schema import Between, Count, as_type
+from glasshouse.records.user_paths import StrPath
 from glasshouse.runs.run import Run
 from glasshouse.specs import toml_text
 from glasshouse.specs.errors import GlasshouseError, UnknownRun
@@ -100,7 +101,7 @@ class ModelEntry(ModelSettings):
         return key
 
 
-def find_model(name: str, file: Path | None = None) -> ModelEntry:
+def find_model(name: str, file: StrPath | None = None) -> ModelEntry:
     """The entry of a name. Nothing is opened yet, but the run or the file must exist."""
     listed = read_model_list(file)
     if name in listed:
@@ -116,9 +117,9 @@ def find_model(name: str, file: Path | None = None) -> ModelEntry:
     return _existing(ModelEntry(name, kind, target, Path()), listed)
 
 
-def read_model_list(file: Path | None = None) -> dict[str, ModelEntry]:
+def read_model_list(file: StrPath | None = None) -> dict[str, ModelEntry]:
     """Name -> entry, from a file. Without a name, ./llms.toml is read if it exists."""
-    path = Path(FILE) if file is None else file
+    path = Path(FILE if file is None else file)
     if file is None and not path.exists():
         return {}
     try:

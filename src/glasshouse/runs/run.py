@@ -34,6 +34,7 @@ from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.user_paths import StrPath
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
+from glasshouse.specs.options import takes
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Evaluation, Task
 from glasshouse.tasks.classify import Classify
@@ -166,6 +167,7 @@ class Run:
             pass
         return completions
 
+    @takes(Sampling)
     def stream(
         self,
         completions: list[Completion],

@@ -5,9 +5,11 @@ Options are the fields of a frozen dataclass that are declared with `setting`.
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from glasshouse.specs import spec_fields
+from glasshouse.specs.catalogue import did_you_mean
 from glasshouse.specs.errors import GlasshouseError, plain
 from glasshouse.specs.spec_fields import fields
 
@@ -38,7 +40,7 @@ def words(options: object) -> list[str]:
 
 
 def takes(kind: type, leave_out: Sequence[str] = ()) -> Callable[[Function], Function]:
-    """Document that the `**options` of a function are those of a dataclass: in its signature and in its docstring."""
+    """Document that the `**options` of a function are those of a dataclass, and refuse the names of others."""
 
     def decorate(function: Function) -> Function:
         options = {name: field for name, field in fields(kind).items() if name not in leave_out}
@@ -48,9 +50,18 @@ def takes(kind: type, leave_out: Sequence[str] = ()) -> Callable[[Function], Fun
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.kind)
             for name, field in options.items()
         ]
-        function.__signature__ = signature.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
+        names = [each.name for each in (*kept, *added)]
+
+        @wraps(function)
+        def checked(*arguments: object, **values: object) -> object:
+            for name in [name for name in values if name not in names]:
+                hint = did_you_mean(name, names) or f"; choose from: {', '.join(names)}"
+                raise GlasshouseError(f"is not an option of {function.__name__}{hint}", name, values[name])
+            return function(*arguments, **values)
+
+        checked.__signature__ = signature.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
         lines = "\n".join(f"    {name}: {field.rule.about}" for name, field in options.items())
-        function.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{lines}"
-        return function
+        checked.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{lines}"
+        return cast(Function, checked)
 
     return decorate
