@@ -242,9 +242,9 @@ def debate(
         glasshouse debate "self-driving cars" --models small,large --judge large --rounds 3
         glasshouse debate "canards on a stealth fighter" --models small,large --temperatures 0.2,0.7,1.2 --output canards
     """
-    from glasshouse.api import debates
+    from glasshouse.api import llms
 
-    result = debates.debate(
+    result = llms.debate(
         topic,
         models,
         points,

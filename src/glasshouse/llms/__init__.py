@@ -5,8 +5,7 @@ from glasshouse.faces import face
 __getattr__, __dir__ = face(
     __name__,
     {
-        "api.llms": "ask grid open_chat open_grid open_language_model open_recovery recover recovery_error run_grid "
+        "api.llms": "ask debate grid open_chat open_grid open_language_model open_recovery recover recovery_error run_grid "
         "write_recovered",
-        "api.debates": "debate",
     },
 )

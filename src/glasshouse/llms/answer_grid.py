@@ -106,7 +106,7 @@ class AnswerGrid:
         self._opened = {model.name: model.open(device) for model in models}
         self.identities = {name: model.identity() for name, model in self._opened.items()}
         design = {"questions": [asdict(question) for question in questions], "models": self.identities, **asdict(options)}
-        self.folder = Path(folder) if folder else FOLDER / f"{title}-{_digest(design, 4).hex()}"
+        self.folder = Path(folder) if folder else FOLDER / f"{title}-{digest(design).hex()}"
         self._make_folder(design)
         self._journal = AnswerJournal(self.folder / ANSWERS, GridAnswer, lambda answer: answer.cell)
         self.found: Mapping[Cell, GridAnswer] = self._journal.records
@@ -228,8 +228,9 @@ class AnswerGrid:
 
 def answer_seed(seed: int, question: str, model: str, repeat: int) -> int:
     """The seed of one answer: another for every question, model and repeat, of 31 bits, which every server takes."""
-    return int.from_bytes(_digest([seed, question, model, repeat], 4)) & (2**31 - 1)
+    return int.from_bytes(digest([seed, question, model, repeat])) & (2**31 - 1)
 
 
-def _digest(value: Any, size: int) -> bytes:
-    return hashlib.blake2b(json.dumps(value).encode(), digest_size=size).digest()
+def digest(asked: Any) -> bytes:
+    """What distinguishes what is asked from anything else."""
+    return hashlib.blake2b(json.dumps(asked).encode(), digest_size=4).digest()
