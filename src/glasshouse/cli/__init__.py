@@ -70,7 +70,8 @@ def main() -> None:
 
 def _unreadable(error: Any, words: list[str]) -> GlasshouseError:
     """What typer says of words that it cannot read, as an error of ours."""
-    remedy = f"see {error.ctx.command_path} --help"
+    command = error.ctx.command_path if error.ctx else f"glasshouse {words[0]}"
+    remedy = f"see {command} --help"
     parameter = getattr(error, "param", None)
     for word, following in pairwise([*words, ""]):
         option, is_same_word, value = word.partition("=")
