@@ -59,7 +59,7 @@ def takes(kind: type, leave_out: Sequence[str] = ()) -> Callable[[Function], Fun
                 raise GlasshouseError(f"is not an option of {function.__name__}{hint}", name, values[name])
             return function(*arguments, **values)
 
-        checked.__signature__ = signature.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
+        checked.__dict__["__signature__"] = signature.replace(parameters=[*kept, *added])
         lines = "\n".join(f"    {name}: {field.rule.about}" for name, field in options.items())
         checked.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{lines}"
         return cast(Function, checked)
