@@ -10,7 +10,6 @@ from glasshouse.pages import claim_text, template
 from glasshouse.pages.claim_pictures import FOREST_PLOTS, pictures
 from glasshouse.results.claim import Case, Trial
 
-STYLES = ("page.css", "study.css", "claims.css")
 ABOUT = (
     "Statements about Transformers from textbooks and course work, each tried by an experiment. What a trial would do was "
     "registered before its first run; the verdict follows from the registered rule and the measured values. A verdict holds "
@@ -36,7 +35,7 @@ def render(cases: Sequence[Case], groups: Sequence[str]) -> str:
     claims = [case for case in cases if not case.is_control]
     return template.fill(
         "claims.html",
-        STYLES,
+        ("page.css", "study.css", "claims.css"),
         about=ABOUT,
         legend=f"{LEGEND} {SEEDS}",
         groups=groups,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from html import escape
 
 from glasshouse.pages.colours import DARK, FIGURE_TONES, LIGHT
-from glasshouse.results.claim import GraphEdge, GraphFigure, GraphNode
+from glasshouse.results.claim import GraphEdge, GraphFigure
 
 # Pixels: between columns and rows of nodes, the margin around them, and the radius of a node.
 COLUMN, ROW, MARGIN, RADIUS = 90, 74, 44, 17
@@ -36,7 +36,7 @@ Place = tuple[float, float]
 def draw(figure: GraphFigure) -> str:
     columns, rows = (max(places) for places in zip(*((node.column, node.row) for node in figure.nodes), strict=True))
     height = 2 * MARGIN + rows * ROW
-    places = {node.name: _place(node, height) for node in figure.nodes}
+    places = {node.name: (MARGIN + node.column * COLUMN, height - MARGIN - node.row * ROW) for node in figure.nodes}
     shared = list(dict.fromkeys(edge.shared for edge in figure.edges if edge.shared))
     colours = {name: LIGHT[FIGURE_TONES[index % len(FIGURE_TONES)]] for index, name in enumerate(shared)}
     body = [_arrow(edge, places[edge.source], places[edge.target], colours.get(edge.shared, "")) for edge in figure.edges]
@@ -61,10 +61,6 @@ def marked_up(text: str) -> str:
         # The text after a subscript returns to the line. A zero-width space carries the shift if nothing follows.
         drawn.append(f'<tspan dy="-3">{escape(rest) or "&#8203;"}</tspan>')
     return "".join(drawn)
-
-
-def _place(node: GraphNode, height: float) -> Place:
-    return MARGIN + node.column * COLUMN, height - MARGIN - node.row * ROW
 
 
 def _arrow(edge: GraphEdge, source: Place, target: Place, colour: str) -> str:

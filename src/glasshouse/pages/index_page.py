@@ -11,7 +11,7 @@ from glasshouse.metrics.metric import BITS_PER_BYTE, LOSS, PERPLEXITY, WORD_PERP
 from glasshouse.metrics.regression import MAE, RMSE
 from glasshouse.pages import svg_chart, template
 from glasshouse.pages.page_links import GENERATOR
-from glasshouse.records.run_entries import Points, RunEntry
+from glasshouse.records.run_entries import Points
 from glasshouse.results import study_text
 from glasshouse.results.index import IndexContent
 from glasshouse.results.study_text import SYMBOLS
@@ -42,11 +42,10 @@ def render(content: IndexContent, live: bool = False) -> str:
 
 def render_rows(content: IndexContent) -> dict[str, str]:
     """What the served page replaces when something has changed: the rows of both tables, and the line above them."""
-    rows = {name: template.fill(f"index_{name}.html", (), content=content, **_functions(content)) for name in TABLES}
+    rows = {
+        name: template.fill(f"index_{name}.html", (), content=content, **_functions(content)) for name in ("runs", "studies")
+    }
     return {**rows, "counts": status_counts(content)}
-
-
-TABLES = ("runs", "studies")
 
 
 def status_counts(content: IndexContent) -> str:
@@ -73,7 +72,7 @@ def _functions(content: IndexContent) -> dict[str, Any]:
     return {
         "duration": lambda seconds: formatting.duration(seconds) if seconds else formatting.MISSING,
         "moment": moment,
-        "steps": steps_text,
+        "steps": lambda run: f"{run.steps:,}" + (f" of {run.total_steps:,}" if run.total_steps > run.steps else ""),
         "sort_value": sort_value,
         "symbols": SYMBOLS,
         "better": better,
@@ -101,10 +100,6 @@ def verdict_counts(words: tuple[str, ...]) -> list[tuple[str, str]]:
         return [(words[0], words[0])]
     counts = Counter(words)
     return [(word, f"{counts[word]} {word}") for word in SYMBOLS if counts[word]]
-
-
-def steps_text(run: RunEntry) -> str:
-    return f"{run.steps:,}" + (f" of {run.total_steps:,}" if run.total_steps > run.steps else "")
 
 
 def moment(seconds: float) -> str:

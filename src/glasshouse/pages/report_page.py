@@ -10,7 +10,6 @@ from glasshouse.pages.chart import Axis, Chart, Dots, Interval, Line, Mark, Mark
 from glasshouse.results import study_text
 from glasshouse.results.report import Regression, Report
 
-SCRIPTS = ("page.js", "charts.js", "samples.js", "attention.js")
 # More points than this are drawn in part, because they would cover each other; more than the second are drawn smaller.
 MOST_DOTS, SMALL_DOTS = 1500, 300
 MOST_NAME_CHARACTERS = 22
@@ -21,7 +20,7 @@ def render(report: Report) -> str:
     learning = (("Loss", report.loss), (report.quality_name, report.quality))
     return template.fill(
         "report.html",
-        scripts=SCRIPTS,
+        scripts=("page.js", "charts.js", "samples.js", "attention.js"),
         report=report,
         learning_curves=[line_charts.panel(title, curves) for title, curves in learning if curves],
         statistics=[line_charts.panel(curve.name, (curve,), small=True) for curve in report.other],

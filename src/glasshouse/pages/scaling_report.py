@@ -84,11 +84,6 @@ def answer(
     )
 
 
-def exponent_table(fit: ScalingFit) -> Table:
-    rows = [(law, number_interval(value)) for law, value in fit.size_exponents().items()]
-    return Table("Exponent of the best size: N grows with C to the power of", ("law", "exponent"), rows)
-
-
 def counting_table(fits: Mapping[tuple[str, str], ScalingFit]) -> Table:
     """The exponent by each law, for each way to count parameters and FLOPs."""
     exponents = {key: fit.size_exponents() for key, fit in fits.items()}
@@ -174,11 +169,9 @@ def content(
 ) -> ScalingContent:
     different_tokens = different_tokens or fit.different_tokens
     predictions = [] if budget is None else fit.predict(budget, different_tokens)
-    exponents = exponent_table(fit)
-    tables = [exponents]
-    answers = [
-        f"The best size grows with compute to the power of {value}, by the law {law}." for law, value in exponents.rows[:1]
-    ]
+    rows = [(law, number_interval(value)) for law, value in fit.size_exponents().items()]
+    tables = [Table("Exponent of the best size: N grows with C to the power of", ("law", "exponent"), rows)]
+    answers = [f"The best size grows with compute to the power of {value}, by the law {law}." for law, value in rows[:1]]
     if budget is not None:
         answers.insert(0, answer(fit, budget, predictions, different_tokens))
         tables.insert(0, prediction_table(fit, budget, predictions))

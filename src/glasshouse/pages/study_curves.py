@@ -78,7 +78,8 @@ def panel(comparison: StudyResults) -> Panel:
     """The chart, with its legend and remarks. Its scales are those that the reader can choose."""
     drawn = arm_curves(comparison)
     scales = value_scales(drawn, comparison.curve_most)
-    title, (heading, _) = study_text.curve_name(comparison), study_text.labels(comparison)
+    title = "training loss" if comparison.curve == "loss" else comparison.curve
+    heading, _ = study_text.labels(comparison)
     names = study_text.short_names(study_text.marked_labels(comparison), NAME_CHARACTERS)
     legend = [
         LegendEntry(name, curves.style.classes, _last(curves), curves.arm.name)

@@ -21,8 +21,6 @@ from glasshouse.results import study_text
 from glasshouse.results.study import Arm, StudyResults
 from glasshouse.verdicts.verdict import NO_DIFFERENCE, UNDECIDED
 
-STYLES = ("page.css", "study.css")
-SCRIPTS = ("page.js", "charts.js")
 RunPaths = Mapping[str, Mapping[int, tuple[str, str]]]
 
 
@@ -35,8 +33,8 @@ def render(comparison: StudyResults, runs: RunPaths | None = None) -> str:
     different_costs, shared_costs = study_tables.costs(rows)
     return template.fill(
         "study.html",
-        STYLES,
-        SCRIPTS,
+        ("page.css", "study.css"),
+        ("page.js", "charts.js"),
         study=comparison,
         runs=runs or {},
         description=" ".join(study_text.description(comparison)),

@@ -7,8 +7,6 @@ from glasshouse.records.run_entries import Points, RunEntry
 from glasshouse.records.status import Status
 from glasshouse.results.report import Curve
 
-_ENDED = (Status.DONE, Status.FAILED)
-
 
 @dataclass(frozen=True)
 class PageLink:
@@ -46,7 +44,7 @@ class StudyEntry:
 
     @property
     def done(self) -> int:
-        return sum(run.status in _ENDED for run in self.runs)
+        return sum(run.status in (Status.DONE, Status.FAILED) for run in self.runs)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -166,11 +166,6 @@ def _recipe_phrase(comparison: StudyResults) -> str:
     return f" of the recipe{'s' if ' and ' in comparison.recipe else ''} {comparison.recipe}"
 
 
-def curve_name(comparison: StudyResults) -> str:
-    """The metric that the curves show. A loss without a split is the training loss."""
-    return "training loss" if comparison.curve == "loss" else comparison.curve
-
-
 def short_names(names: list[str], most: int) -> list[str]:
     """Names truncated to `most` characters; different names stay different."""
     short = [_truncate(name, most) for name in names]

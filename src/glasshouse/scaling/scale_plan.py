@@ -131,11 +131,6 @@ def _parameters_by_layers(job: Job, width: int) -> dict[int, int]:
     return {layers: one + (layers - 1) * (two - one) for layers in depths}
 
 
-def _most_parameters(job: Job) -> int:
-    by_width = (_parameters_by_layers(job, width) for width in range(MOST_WIDTH, 0, -WIDTH_UNIT))
-    return next((max(counts.values()) for counts in by_width if counts), 0)
-
-
 def _shapes_by_budget(job: Job, budgets: Sequence[float], options: PlanOptions) -> dict[float, list[ModelShape]]:
     """The shapes of every budget, from one grid for all budgets."""
     for budget in budgets:
@@ -147,7 +142,8 @@ def _shapes_by_budget(job: Job, budgets: Sequence[float], options: PlanOptions) 
     spread, sizes = options.spread, options.sizes
     spacing = 2 * math.log(spread) / (sizes - 1)
     first = {budget: round(math.log(middle / spread) / spacing) for budget, middle in middles.items()}
-    beyond, most = max(middles.values()) / spread**2, _most_parameters(job)
+    by_width = (_parameters_by_layers(job, width) for width in range(MOST_WIDTH, 0, -WIDTH_UNIT))
+    beyond, most = max(middles.values()) / spread**2, next((max(counts.values()) for counts in by_width if counts), 0)
     if beyond > most:
         raise SpecError(
             f"a budget of {max(middles):.3g} FLOPs is for models of {beyond:.3g} parameters or more, and the largest shape "

@@ -55,7 +55,8 @@ class SlurmJobs(Place):
                 progress_bar.say("this job cannot submit others, because it has no sbatch on its path; it trains all runs")
                 return None
         name, work = self.name or folder.name, str(folder.absolute())
-        divided = _divided(tasks, self.settings.jobs)
+        most = min(self.settings.jobs or MOST_TASKS, len(tasks))
+        divided = [[group for task in tasks[first::most] for group in task] for first in range(most)]
         written = [[] for _ in divided] if self.dry_run else [run_queue.write_task(task) for task in divided]
         runs = self._submit(JobRequest(name, job_folder.RUNS, work, ["resume", "{job}", *self._where], written))
         self._submit(JobRequest(name, job_folder.COMMAND, work, self.command), runs)
@@ -63,12 +64,6 @@ class SlurmJobs(Place):
 
     def _submit(self, request: JobRequest, after: int = 0) -> int:
         return self.submitted.add(request, self.settings, self.dry_run, after)
-
-
-def _divided(tasks: Sequence[RunTask], jobs: int) -> list[RunTask]:
-    """The tasks, put together into at most so many; 0: as many as an array of Slurm usually may have."""
-    most = min(jobs or MOST_TASKS, len(tasks))
-    return [[group for task in tasks[first::most] for group in task] for first in range(most)]
 
 
 def place_of(on: Slurm | None, command: Sequence[str], device: str) -> Place:

@@ -37,6 +37,7 @@ def collect(study: StudyFolder) -> StudyResults:
     arms = _in_plain_words(arms, design)
     machines = _machines(study, design)
     replications = _replications(study, design, differences, damage)
+    scored = study_values.item_values_by_seed(study, design, design.arms[0]) if design.question.items else {}
     results = StudyResults(
         name=study.name,
         recipe=" and ".join(dict.fromkeys(resolve_spec.name_of(arm.recipe) for arm in design.arms)),
@@ -52,7 +53,7 @@ def collect(study: StudyFolder) -> StudyResults:
         leaks=tuple(leak.sentence for leak in design.leaks),
         machine=machines[0] if machines else {},
         command=design.command(study.name),
-        items=_item_count(study, design),
+        items=max(map(len, scored.values()), default=0),
         item_name=study_values.task_of(design).items if design.question.items else "",
         registration=design.registered,
         replications=replications,
@@ -81,13 +82,6 @@ def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
         else arm
         for arm in arms
     ]
-
-
-def _item_count(study: StudyFolder, design: Design) -> int:
-    """The number of items that the runs were scored on; 0 if items are taken as fixed, or no run has been scored yet."""
-    if not design.question.items:
-        return 0
-    return max((len(row) for row in study_values.item_values_by_seed(study, design, design.arms[0]).values()), default=0)
 
 
 def _replications(
