@@ -25,7 +25,7 @@ def shard(tmp_path):
     tokens = np.random.default_rng(0).integers(0, SEPARATOR, 20_000).astype("<u2")
     tokens[::100] = SEPARATOR
     tokens.tofile(tmp_path / "train.tokens")
-    return Shard(tmp_path, "train", len(tokens), 1, len(tokens), len(tokens), 0, SEPARATOR, "<u2")
+    return Shard(len(tokens), 1, len(tokens), len(tokens), 0, SEPARATOR, "<u2", tmp_path, "train")
 
 
 @pytest.fixture

@@ -137,7 +137,7 @@ def shard_of(texts: list[list[int]], separator: int | None) -> Shard:
     start = [] if separator is None else [separator]
     tokens = [token for text in texts for token in [*start, *text]] + start
     starts = np.cumsum([0, *(len(start) + len(text) for text in texts)])
-    shard = Shard(Path(), "train", len(tokens), len(texts), 0, 0, 0, separator, "<u2")
+    shard = Shard(len(tokens), len(texts), 0, 0, 0, separator, "<u2", Path(), "train")
     shard.__dict__.update(tokens=np.array(tokens, "<u2"), starts=starts)
     return shard
 

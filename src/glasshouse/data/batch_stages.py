@@ -6,7 +6,6 @@ Everything here is a pure function of the step. A warm-up has few sizes, because
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from glasshouse.specs.spec import TrainingSpec
@@ -26,20 +25,11 @@ class Stage:
     sequences_before: int = 0
 
 
-class BatchStages:
+class BatchStages(tuple[Stage, ...]):
     """The stages of training, in order. The last one does not end, so that any step can be asked for."""
 
-    def __init__(self, stages: list[Stage]) -> None:
-        self._stages = stages
-
-    def __iter__(self) -> Iterator[Stage]:
-        return iter(self._stages)
-
-    def __len__(self) -> int:
-        return len(self._stages)
-
     def at(self, step: int) -> Stage:
-        return next(stage for stage in reversed(self._stages) if stage.first <= step)
+        return next(stage for stage in reversed(self) if stage.first <= step)
 
     def sequences_before(self, step: int) -> int:
         """The number of sequences in all batches before a step."""

@@ -19,11 +19,11 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypedDict
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
@@ -62,8 +62,9 @@ class Lists:
         return rows, self.values[self.starts[examples][rows] + within]
 
 
-class ShardHeader(TypedDict):
-    """The JSON file of a shard. `mark` is the token that starts each document."""
+@dataclass(frozen=True)
+class ShardHeader:
+    """The JSON file of a shard. `mark` is the token that starts each document, if the tokenizer has one."""
 
     tokens_count: Step
     documents: Step
@@ -75,23 +76,16 @@ class ShardHeader(TypedDict):
 
 
 @dataclass(frozen=True)
-class Shard:
-    """The tokens of a split on disk. `separator` is the token that starts each document, if the tokenizer has one."""
+class Shard(ShardHeader):
+    """The tokens of a split on disk."""
 
     folder: Path
     split: str
-    tokens_count: int
-    documents: int
-    bytes: int
-    words: int
-    unknown: int
-    separator: int | None
-    dtype: str
 
     @property
     def separators(self) -> frozenset[int]:
         """The tokens that separate documents and do not belong to any document."""
-        return frozenset() if self.separator is None else frozenset([self.separator])
+        return frozenset() if self.mark is None else frozenset([self.mark])
 
     @cached_property
     def tokens(self) -> np.ndarray:
@@ -108,12 +102,12 @@ class Shard:
 
     def document(self, index: int) -> np.ndarray:
         """The tokens of one document, without the separator."""
-        begin, end = self.starts[index] + (self.separator is not None), self.starts[index + 1]
+        begin, end = self.starts[index] + (self.mark is not None), self.starts[index + 1]
         return np.asarray(self.tokens[begin:end], dtype=np.int64)
 
     def texts(self, examples: np.ndarray) -> list[list[int]]:
         """The tokens of several documents, without the separators."""
-        begins = (self.starts[examples] + (self.separator is not None)).tolist()
+        begins = (self.starts[examples] + (self.mark is not None)).tolist()
         ends = self.starts[examples + 1].tolist()
         return [self.tokens[begin:end].tolist() for begin, end in zip(begins, ends, strict=True)]
 
@@ -227,14 +221,10 @@ def complete(folder: Path, split: str, tokenizer: Tokenizer, counts: Mapping[str
             tokens.write(np.array(separator, dtype=token_dtype(tokenizer)).tobytes())
             starts.write(np.array([total], dtype="<i8").tobytes())
         total += len(separator)
-    facts = {
-        "tokens_count": total,
-        **{name: counts[name] for name in ("documents", "bytes", "words", "unknown")},
-        "mark": tokenizer.document_start,
-        "dtype": token_dtype(tokenizer),
-    }
+    facts = {name: counts[name] for name in ("documents", "bytes", "words", "unknown")}
+    facts |= {"tokens_count": total, "mark": tokenizer.document_start, "dtype": token_dtype(tokenizer)}
     (folder / f"{split}.json").write_text(json.dumps(facts))
-    return _shard(folder, split, facts)
+    return Shard(**facts, folder=folder, split=split)
 
 
 def token_dtype(tokenizer: Tokenizer) -> str:
@@ -281,23 +271,17 @@ def read_strings(file: Path) -> list[str]:
 
 def open_shard(folder: Path, split: str) -> Shard:
     """Open an existing shard. Its files must have the sizes that its header says."""
-    header = folder / f"{split}.json"
-    with _made_again(header):
-        facts = kept_json.read(header, ShardHeader)
-        documents = facts["documents"]
+    file = folder / f"{split}.json"
+    with _made_again(file):
+        header = kept_json.read(file, ShardHeader)
         sizes = {
-            "tokens": facts["tokens_count"] * np.dtype(facts["dtype"]).itemsize,
-            "starts": 8 * (documents + 1) if documents else 0,
+            "tokens": header.tokens_count * np.dtype(header.dtype).itemsize,
+            "starts": 8 * (header.documents + 1) if header.documents else 0,
         }
         for suffix, expected in sizes.items():
             if (found := (folder / f"{split}.{suffix}").stat().st_size) != expected:
                 raise ValueError(f"{split}.{suffix} has {found:,} bytes and should have {expected:,}")
-    return _shard(folder, split, facts)
-
-
-def _shard(folder: Path, split: str, facts: Mapping[str, Any]) -> Shard:
-    counts = {field.name: facts[field.name] for field in fields(Shard) if field.name in facts}
-    return Shard(folder, split, separator=facts["mark"], **counts)
+    return Shard(**asdict(header), folder=folder, split=split)
 
 
 def _blocks(documents: Iterable[Document], keep_empty: bool) -> Iterator[tuple[bool, str]]:

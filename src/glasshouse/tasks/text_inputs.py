@@ -120,12 +120,12 @@ def truncated_pairs(first: Rows, second: Rows, max_length: int) -> tuple[Rows, R
 
 def lengths_of(shard: Shard, examples: np.ndarray) -> np.ndarray:
     """The number of tokens of some documents, without separators."""
-    return shard.starts[examples + 1] - shard.starts[examples] - (shard.separator is not None)
+    return shard.starts[examples + 1] - shard.starts[examples] - (shard.mark is not None)
 
 
 def texts_of(shard: Shard, examples: np.ndarray, max_length: int) -> Rows:
     """The tokens of some documents, without separators, truncated to `max_length` tokens."""
-    begins_N = shard.starts[examples] + (shard.separator is not None)
+    begins_N = shard.starts[examples] + (shard.mark is not None)
     lengths_N = lengths_of(shard, examples).clip(max=max_length)
     columns_L = np.arange(lengths_N.max(initial=0))
     # Padding repeats the last token of the split where it would be read from beyond the end.

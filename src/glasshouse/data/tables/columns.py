@@ -57,7 +57,7 @@ class ColumnRequest:
         return Remedy(self.setting, "NAME", "set the column by name or number:")
 
 
-# Role -> the setting of a data spec that names the column, and what its cells are.
+# Role -> the setting of a data spec that names the column, if there is one, and what its cells are.
 ROLES = {
     "text": ("field", "text"),
     "label": ("label", "category"),
@@ -67,12 +67,16 @@ ROLES = {
     "second": ("second", "text"),
     "target": ("target", "text"),
     "group": ("group", "any"),
+    "picture": ("", "picture"),
+    "caption": ("", "text"),
 }
 
 
 def request(data: DataSpec, role: str) -> ColumnRequest:
     """The column that has a role, as a data spec names it."""
     setting, kind = ROLES[role]
+    if not setting:
+        return ColumnRequest(role, role, kind)
     name = getattr(data, setting)
     usual = {"group": ()}.get(role, (role, "label") if setting == "label" else (role,))
     return ColumnRequest(name, role, kind, f"data.{setting}", name not in usual)

@@ -32,12 +32,13 @@ class UserRows(Source):
     """Documents from the rows of the user's tables. `wanted` are the columns that the task needs besides the text."""
 
     columns: ClassVar[tuple[str, ...]] = ("label", "labels", "value", "tags", "second", "target")
+    text_role: ClassVar[str] = "text"
 
     def __init__(self, data: DataSpec, wanted: tuple[str, ...]) -> None:
         self.data = data
         self.wanted = (*wanted, "second") if data.second and "second" not in wanted else wanted
         # What a complete row has. Texts without any of several labels are complete.
-        self.required = ("text", *(role for role in self.wanted if role != "labels"))
+        self.required = (self.text_role, *(role for role in self.wanted if role != "labels"))
         self.names = input_files.of(data)
         self.form = TableFormat.of(data)
 
@@ -89,13 +90,7 @@ class UserRows(Source):
         if "target" in self.wanted:
             self._check_targets([row for of_split in complete.values() for row in of_split])
         train = complete["train"]
-        labels: dict[str, set[str]] = defaultdict(set)
-        for row in train:
-            labels[row.text].add(row.fields.get("label", ""))
-        if repeated := len(train) - len(labels):
-            self._remarks.append(f"{repeated} rows repeat a text of an earlier row; equal texts are in the same split")
-        if ambiguous := sum(len(of_text) > 1 for of_text in labels.values()):
-            self._remarks.append(f"{ambiguous} {'text has' if ambiguous == 1 else 'texts have'} more than one label")
+        self._remark_on_texts(train)
         documents = list(zip(self._assign(train), train, strict=True))
         documents += [(split, row) for split in SPLITS[1:] for row in complete.get(split, ())]
         self._remark_on_few(documents)
@@ -105,9 +100,9 @@ class UserRows(Source):
         rows: list[Document] = []
         for table in self._tables(names):
             # In the order in which a file without a header has its columns.
-            labels = [role for role in self.wanted if role in ("label", "labels", "value", "tags")]
+            labels = [role for role in self.wanted if role in ("label", "labels", "value", "tags", "picture")]
             texts = [role for role in ("second", "target") if role in self.wanted]
-            roles = [*labels, "text", *texts, *(["group"] if self.data.group else [])]
+            roles = [*labels, self.text_role, *texts, *(["group"] if self.data.group else [])]
             found = columns.find(table, [columns.request(self.data, role) for role in roles])
             self._remarks += [remark for remark in (*table.remarks, *found.remarks) if remark not in self._remarks]
             index_of = dict(zip(roles, found.indices, strict=True))
@@ -133,7 +128,7 @@ class UserRows(Source):
             if len(rows) % SHOWN_EVERY == SHOWN_EVERY - 1:
                 self.progress("reading rows", characters / size)
             fields = {role: _converted(cells[index], role) for role, index in index_of.items()}
-            row = Document(fields.pop("text"), fields=fields)
+            row = Document(fields.pop(self.text_role), fields=fields)
             for role, separator in (("label", None), ("labels", class_labels.LABEL_SEPARATOR), ("tags", " ")):
                 if role in fields:
                     self._classes.update(fields[role].split(separator) if separator else [fields[role]])
@@ -212,6 +207,15 @@ class UserRows(Source):
                 f"{min(targets)[:40]!r}, which look like classes",
                 remedies=["use the recipe classifier", Remedy("data.target", "NAME"), class_labels.INSIST],
             )
+
+    def _remark_on_texts(self, rows: Sequence[Document]) -> None:
+        labels: dict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            labels[row.text].add(row.fields.get("label", ""))
+        if repeated := len(rows) - len(labels):
+            self._remarks.append(f"{repeated} rows repeat a text of an earlier row; equal texts are in the same split")
+        if ambiguous := sum(len(of_text) > 1 for of_text in labels.values()):
+            self._remarks.append(f"{ambiguous} {'text has' if ambiguous == 1 else 'texts have'} more than one label")
 
     def _remark_on_few(self, documents: Sequence[tuple[str, Document]]) -> None:
         counts = Counter(split for split, _ in documents)
