@@ -79,9 +79,10 @@ def job_of(size: Size, case: str, device: torch.device, folder: Path) -> Job:
     tokens = np.random.default_rng(0).integers(0, size.vocabulary, 100 * size.context * size.batch).astype("<u2")
     tokens.tofile(folder / "train.tokens")
     count = len(tokens)
-    shard = Shard(folder, "train", count, documents=1, bytes=count, words=count, unknown=0, separator=None, dtype="<u2")
+    shard = Shard(count, 1, count, count, unknown=0, mark=None, dtype="<u2", folder=folder, split="train")
     prepared: Any = PreparedData(SimpleNamespace(vocabulary=size.vocabulary), {"train": shard}, "")  # type: ignore[arg-type]
-    return Job(spec_of(size, case), prepared, NextToken(size.context), 10**6, device)
+    spec = spec_of(size, case)
+    return Job(spec, prepared, NextToken(spec), 10**6, device)
 
 
 def model_on(job: Job) -> Model:

@@ -11,9 +11,8 @@ from glasshouse.baselines.baseline import Baseline, BaselineData, TaskBaselines
 from glasshouse.baselines.baseline_cache import TASKS
 from glasshouse.data import prepared_data
 from glasshouse.metrics.metric import ACCURACY
-from glasshouse.specs.spec import DataSpec
+from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.classify import Classify
-from glasshouse.tasks.text_inputs import TextInputs
 
 VALUES = {"accuracy": np.array([1.0, 0.0])}
 MADE = Baseline("one", "one", {"accuracy": 0.5}, {"accuracy": 1.0}, {"C": 4.0}, "a note", VALUES, np.array([0, 3]))
@@ -38,7 +37,7 @@ def load(rows: int = 60, validation: float = 0.1, test: float = 0.1) -> list[Bas
     file.write_text("".join(f"{'ab'[number % 2]}\tword {number}\n" for number in range(rows)))
     data = DataSpec(files=(str(file),), tokenizer="words", validation=validation, test=test)
     prepared = prepared_data.prepare(data, columns=("label",))
-    return baseline_cache.load_or_train(data, prepared, Classify(TextInputs(8)), "classify")
+    return baseline_cache.load_or_train(data, prepared, Classify(Spec(data=data)), "classify")
 
 
 def test_the_same_data_are_trained_on_once_and_other_data_again(calls: list[BaselineData]) -> None:

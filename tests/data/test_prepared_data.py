@@ -13,7 +13,7 @@ import pytest
 from glasshouse.data import prepared_data, text_files
 from glasshouse.data.user_files import text as user_text
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import DataSpec, ModelSpec
+from glasshouse.specs.spec import DataSpec, ModelSpec, Spec
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.tokenizers.byte_pair import BytePair
 from tests.refusals import refused
@@ -42,9 +42,10 @@ def test_preparing_is_done_once(tmp_path):
 
 def test_a_text_shorter_than_the_context_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("A short text.")
-    prepared = prepared_data.prepare(DataSpec(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64))
+    data = DataSpec(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64)
+    prepared = prepared_data.prepare(data)
     with refused(DataError):
-        NextToken(64).complete_model(ModelSpec(), prepared)
+        NextToken(Spec(data=data)).complete_model(ModelSpec(), prepared)
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_batch_holds_texts_truncated_and_padded_to_one_length(file):
     data = DataSpec(files=(str(file),), tokenizer="words", vocabulary=50, context=4)
     prepared = prepared_data.prepare(data, columns=("label",))
-    task = Classify.from_spec(replace(Spec(), data=data))
+    task = Classify(replace(Spec(), data=data))
     model = task.complete_model(Spec().model, prepared)
     assert model.head.own["classes"] == 3
     assert model.head.kind == "classifier"
@@ -304,7 +304,7 @@ def prepared_rows(tmp_path):
 def test_weights_change_the_training_loss_and_no_metric(prepared_rows):
     data, prepared = prepared_rows
     plain, weighted = (
-        Classify.from_spec(replace(Spec(), data=data, training=TrainingSpec(own={"class_weights": weights})))
+        Classify(replace(Spec(), data=data, training=TrainingSpec(own={"class_weights": weights})))
         for weights in ((), ("balanced",))
     )
     spec = ModelSpec(kind="encoder", width=8, layers=1, heads=1)

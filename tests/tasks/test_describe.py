@@ -11,7 +11,7 @@ import glasshouse
 from glasshouse import models
 from glasshouse.data import prepared_data
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import DataSpec, ModelSpec
+from glasshouse.specs.spec import DataSpec, ModelSpec, Spec
 from glasshouse.tasks.base import IGNORED
 from glasshouse.tasks.describe import Describe
 from tests.refusals import refused
@@ -38,7 +38,7 @@ def data(file: Path) -> dict[str, Any]:
 def task_and_data(file: Path, context: int = 5) -> tuple[Describe, prepared_data.PreparedData]:
     spec = data_spec(file, context)
     prepared = prepared_data.prepare(spec, columns=("picture",))
-    task = Describe(context, 16, 3)
+    task = Describe(Spec(data=spec, model=ModelSpec(kind="picture-encoder-decoder", own={"image_size": 16})))
     task.set_vocabulary(prepared.tokenizer, ())
     return task, prepared
 
@@ -102,7 +102,7 @@ def test_a_spec_that_does_not_fit_the_pictures_is_refused(picture_file, changes,
 
 def test_another_kind_of_model_and_a_source_without_pictures_are_refused():
     with refused(SpecError, "model.kind=picture-encoder-decoder"):
-        Describe(4, 16, 3).check_model(models.check(ModelSpec(kind="encoder"), 4), "encoder")
+        Describe(Spec()).check_model(models.check(ModelSpec(kind="encoder"), 4), "encoder")
     with refused(SpecError, "'dual-encoder'"):
         glasshouse.train("scene-clip", "task=describe", device="cpu")
     with refused(DataError):

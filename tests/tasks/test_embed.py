@@ -46,7 +46,7 @@ def pairs(tmp_path: Path) -> Path:
 def prepared_task(pairs: Path, group_by_length: bool = False) -> tuple[Embed, prepared_data.PreparedData]:
     data = DataSpec(files=(str(pairs),), tokenizer="words", vocabulary=40, context=12, validation=0.2, test=0.0)
     training = TrainingSpec(batch=8, own={"temperature": 0.1, "group_by_length": group_by_length})
-    task = Embed.from_spec(replace(Spec(task="embed"), data=data, training=training))
+    task = Embed(replace(Spec(task="embed"), data=data, training=training))
     prepared = prepared_data.prepare(data, columns=task.columns)
     task.set_vocabulary(prepared.tokenizer, ())
     return task, prepared
@@ -66,7 +66,7 @@ def batch_of(source_ids: list[int], target_ids: list[int]) -> dict[str, torch.Te
 
 def test_the_loss_is_the_cross_entropy_of_scaled_cosines_in_both_directions():
     sources, targets = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(0))
-    task = Embed(context=8, rows=4, temperature=0.2)
+    task = Embed(Spec(training=TrainingSpec(batch=4, own={"temperature": 0.2})))
     scores = F.cosine_similarity(sources[:, None], targets[None], dim=-1) / 0.2
     answers = torch.arange(4)
     expected = 4 * (F.cross_entropy(scores, answers) + F.cross_entropy(scores.T, answers)) / 2
@@ -77,7 +77,7 @@ def test_the_loss_is_the_cross_entropy_of_scaled_cosines_in_both_directions():
 @pytest.mark.parametrize(("source_ids", "target_ids"), [([0, 0, 1], [0, 1, 2]), ([0, 1, 2], [0, 0, 1])])
 def test_pairs_that_share_a_text_are_no_negatives_of_each_other(source_ids, target_ids):
     vectors = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    task = Embed(context=8, rows=3, temperature=0.01)
+    task = Embed(Spec(training=TrainingSpec(batch=3, own={"temperature": 0.01})))
     shared = task.loss_sum(fixed_vectors(vectors, vectors), batch_of(source_ids, target_ids))
     # The two equal vectors have half the probability each, which is exactly their target.
     assert shared == pytest.approx(2 * np.log(2), abs=1e-3)

@@ -8,6 +8,7 @@ import glasshouse
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
 from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.masked_token import IGNORED, MaskedToken
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
@@ -30,7 +31,7 @@ def shard(tmp_path):
 
 @pytest.fixture
 def task():
-    task = MaskedToken(64)
+    task = MaskedToken(Spec(data=DataSpec(context=64)))
     task.mask, task.vocabulary = MASK, VOCABULARY
     return task
 

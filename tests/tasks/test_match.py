@@ -76,7 +76,7 @@ def test_a_batch_holds_texts_pictures_and_which_captions_are_equal(file):
         files=(str(file),), tokenizer="words", vocabulary=20, context=4, picture_size=16, validation=0.2, test=0.2
     )
     prepared = prepared_data.prepare(spec, columns=("picture",))
-    task = Match.from_spec(replace(Spec(), data=spec))
+    task = Match(replace(Spec(), data=spec))
     shard = prepared.splits["train"]
     batch = task.batch(shard, 0, np.zeros(32, int), np.arange(32))
     assert batch["pictures"].shape == (32, 3, 16, 16)
@@ -125,6 +125,6 @@ def test_a_spec_that_does_not_fit_the_pictures_is_refused(file, changes, refusal
 
 def test_another_kind_of_model_and_a_source_without_pictures_are_refused():
     with refused(SpecError, "model.kind=dual-encoder"):
-        Match(4, 16, 8).check_model(models.check(ModelSpec(kind="encoder"), 4), "encoder")
+        Match(Spec()).check_model(models.check(ModelSpec(kind="encoder"), 4), "encoder")
     with refused(DataError):
         glasshouse.train("scene-clip", device="cpu", data={"source": "presidents"})

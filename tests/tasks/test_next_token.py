@@ -12,7 +12,7 @@ from glasshouse import models
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import EvaluationSpec
+from glasshouse.specs.spec import DataSpec, EvaluationSpec, Spec
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.tokenizers.words import Characters
@@ -20,6 +20,10 @@ from glasshouse.training import job
 from tests.refusals import refused
 
 TEXT = "the state of the union is stronger than ever before " * 5
+
+
+def with_context(context: int) -> Spec:
+    return Spec(data=DataSpec(context=context))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ class Uniform(nn.Module):
 
 
 def test_targets_follow_inputs_and_an_epoch_covers_the_text(shard):
-    task = NextToken(context=8)
+    task = NextToken(with_context(8))
     size = task.example_count(shard)
     batch = task.batch(shard, 0, np.zeros(size, int), np.arange(size))
     assert torch.equal(batch["inputs"][:, 1:], batch["targets"][:, :-1])
@@ -59,7 +63,7 @@ def test_targets_follow_inputs_and_an_epoch_covers_the_text(shard):
 def test_a_text_barely_longer_than_the_context_has_whole_windows(tmp_path, tokenizer, extra):
     shard = shards.write(tmp_path, "short", [Document("x" * (8 + extra - 2))], tokenizer)
     assert shard.tokens_count == 8 + extra
-    task = NextToken(context=8)
+    task = NextToken(with_context(8))
     for epoch in range(20):
         size = task.example_count(shard)
         assert task.batch(shard, 0, np.full(size, epoch), np.arange(size))["targets"].shape == (size, 8)
@@ -69,13 +73,14 @@ def test_a_text_barely_longer_than_the_context_has_whole_windows(tmp_path, token
 @pytest.mark.parametrize("limit", [2, 5, 8, 9, 10, 17, 40, 200])
 def test_every_token_is_scored_once(shard, tokenizer, stride, limit):
     tokens = np.asarray(shard.tokens[:limit])
-    losses, scored = NextToken(8).token_losses(Uniform(tokenizer.vocabulary), tokens, shard.separators, stride, batch=3)
+    task, model = NextToken(with_context(8)), Uniform(tokenizer.vocabulary)
+    losses, scored = task.token_losses(model, tokens, shard.separators, stride, batch=3)
     assert scored.tolist() == [token != tokenizer.end_of_text for token in tokens[1:]]
     assert losses.sum() == pytest.approx(scored.sum() * math.log(tokenizer.vocabulary))
 
 
 def test_a_uniform_model_has_the_vocabulary_size_as_perplexity(shard, tokenizer):
-    metrics = NextToken(8).evaluate(Uniform(tokenizer.vocabulary), shard, EvaluationSpec()).metrics
+    metrics = NextToken(with_context(8)).evaluate(Uniform(tokenizer.vocabulary), shard, EvaluationSpec()).metrics
     size = len(TEXT) + 50
     assert metrics["perplexity"] == pytest.approx(tokenizer.vocabulary)
     assert metrics["bits_per_byte"] == pytest.approx(math.log2(tokenizer.vocabulary))
@@ -97,7 +102,7 @@ def test_the_stride_gives_each_token_its_context(shard):
             return logits
 
     zeros = np.zeros(60, dtype=np.int64)
-    losses, scored = NextToken(8).token_losses(NeedsContext(), zeros, frozenset(), stride=4, batch=2)
+    losses, scored = NextToken(with_context(8)).token_losses(NeedsContext(), zeros, frozenset(), stride=4, batch=2)
     assert scored.sum() == 59
     assert losses.sum() == pytest.approx(3 * (100 + math.log(63)), rel=1e-4)
 
@@ -108,11 +113,11 @@ def test_on_a_cpu_the_head_computes_scored_tokens_only(shard, tokenizer, kind):
     model = models.build(model_spec(kind=kind, width=8, layers=1, heads=2, **parts), tokenizer.vocabulary, 8)
     tokens, rows = np.asarray(shard.tokens), []
     hook = model.head.register_forward_hook(lambda head, inputs, output: rows.append(inputs[0].shape[:-1].numel()))
-    losses, scored = NextToken(8).token_losses(model, tokens, shard.separators, stride=4, batch=3)
+    losses, scored = NextToken(with_context(8)).token_losses(model, tokens, shard.separators, stride=4, batch=3)
     hook.remove()
     assert sum(rows) == scored.sum()
     whole_windows = nn.Sequential(model)
-    plain, same = NextToken(8).token_losses(whole_windows, tokens, shard.separators, stride=4, batch=3)
+    plain, same = NextToken(with_context(8)).token_losses(whole_windows, tokens, shard.separators, stride=4, batch=3)
     assert (scored == same).all()
     np.testing.assert_allclose(losses, plain, rtol=1e-5, atol=1e-6)
 
@@ -123,7 +128,7 @@ def test_the_items_are_windows_of_the_text_that_do_not_depend_on_the_context(sha
         def forward(self, tokens):
             return -torch.arange(1.0, self.vocabulary + 1).log().expand(*tokens.shape, self.vocabulary)
 
-    task, model, settings = NextToken(context), Unigram(tokenizer.vocabulary), EvaluationSpec()
+    task, model, settings = NextToken(with_context(context)), Unigram(tokenizer.vocabulary), EvaluationSpec()
     evaluation = task.evaluate(model, shard, settings)
     values, metrics = evaluation.items, evaluation.metrics
     targets = np.asarray(shard.tokens)[1:]
@@ -138,9 +143,9 @@ def test_the_items_are_windows_of_the_text_that_do_not_depend_on_the_context(sha
 
 def test_a_text_without_tokens_to_predict_is_refused():
     with refused(DataError):
-        NextToken(8).token_losses(Uniform(64), np.array([5]), frozenset(), 4, 2)
+        NextToken(with_context(8)).token_losses(Uniform(64), np.array([5]), frozenset(), 4, 2)
     with refused(DataError):
-        NextToken(8).token_losses(Uniform(64), np.array([5, 5]), frozenset([5]), 4, 2)
+        NextToken(with_context(8)).token_losses(Uniform(64), np.array([5, 5]), frozenset([5]), 4, 2)
 
 
 def small_decoder(**head):
@@ -154,7 +159,7 @@ def batch():
 
 
 def test_training_also_predicts_the_tokens_after_the_next(batch):
-    model, task = small_decoder(future_tokens=2, future_weight=0.5), NextToken(context=8)
+    model, task = small_decoder(future_tokens=2, future_weight=0.5), NextToken(with_context(8))
     features = model.features(batch["inputs"])
     expected = nn.functional.cross_entropy(model(batch["inputs"]).flatten(0, 1), batch["targets"].flatten(), reduction="sum")
     for row in range(3):
@@ -173,7 +178,7 @@ def test_training_also_predicts_the_tokens_after_the_next(batch):
 
 
 def test_an_evaluation_scores_the_next_token_only(batch):
-    model, plain, task = small_decoder(future_tokens=2), small_decoder(), NextToken(context=8)
+    model, plain, task = small_decoder(future_tokens=2), small_decoder(), NextToken(with_context(8))
     plain.load_state_dict(model.state_dict(), strict=False)
     assert torch.equal(model(batch["inputs"]), plain(batch["inputs"]))
     assert torch.equal(task.loss_sum(model.eval(), batch), task.loss_sum(plain.eval(), batch))

@@ -50,7 +50,7 @@ def small_spec(pairs: Path, *changes: str):
 
 def prepare(spec):
     """(the task, the prepared data)."""
-    task = Translate.from_spec(spec)
+    task = Translate(spec)
     prepared = prepared_data.prepare(spec.data, columns=task.columns, specials=task.specials)
     task.complete_model(spec.model, prepared)
     return task, prepared
@@ -150,7 +150,7 @@ def test_a_model_learns_to_translate(pairs, kind):
 
 def test_a_spec_that_cannot_translate_is_refused(pairs):
     with refused(SpecError):
-        Translate.from_spec(small_spec(pairs, "training.loss_on=all"))
+        Translate(small_spec(pairs, "training.loss_on=all"))
     with refused(SpecError):
         Job.prepare(small_spec(pairs, "model.kind=encoder"), CPU)
     with refused(SpecError, "training.loss_on=all", "'next-token'"):
@@ -175,4 +175,4 @@ def test_source_and_target_fit_into_the_context_of_a_decoder_only_model(tmp_path
     batch = task.batch(prepared.splits["train"], 0, np.zeros(12, int), np.arange(12))
     assert batch["inputs"].shape == (12, context)
     with refused(GlasshouseError):
-        Translate.from_spec(small_spec(path, *changes, "data.context=3"))
+        Translate(small_spec(path, *changes, "data.context=3"))

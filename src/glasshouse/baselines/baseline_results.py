@@ -152,7 +152,6 @@ def _row(baseline: BaselineResult, measured: Sequence[Metric], main: Metric, rem
 
 
 def read(file: Path) -> BaselineResults | None:
-    """The results in a file; None if there is none."""
     if not file.exists():
         return None
     try:

@@ -114,7 +114,6 @@ def _learned(
 
 
 def score_classes(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
-    """Accuracy and macro F1, and whether each text is right."""
     names = tuple(sorted({*truth, *predictions}))
     number = {name: index for index, name in enumerate(names)}
     true, predicted = (np.array([number[name] for name in side], np.int64) for side in (truth, predictions))
@@ -173,7 +172,6 @@ def ridge_regression(training: Examples) -> Learn:
 
 
 def score_values(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
-    """The metrics of regression, and the absolute error of each text."""
     metrics = Metrics([regression.RMSE, regression.MAE, regression.R2, regression.SPEARMAN])
     return metrics.results(regression.PredictedNumbers(_numbers(truth), _numbers(predictions)))
 

@@ -74,7 +74,6 @@ def word_by_word(training: Examples) -> Learn:
 
 
 def score_translations(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], Values]:
-    """BLEU, chrF and exact matches, and whether each text is an exact match."""
     return Metrics([BLEU, CHRF, EXACT]).results(WrittenTexts(predictions, truth))
 
 

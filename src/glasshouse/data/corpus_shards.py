@@ -182,7 +182,6 @@ class CorpusShards:
             atomic_files.write_json(temporary / "part.json", facts)
 
     def _join(self) -> None:
-        """Join all parts into the shards."""
         facts = [json.loads((self._part_folder(index) / "part.json").read_text()) for index in range(len(self.parts))]
         with atomic_files.folder(self.folder) as temporary:
             splits = {split: self._join_split(temporary, split, facts) for split in SPLITS}

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
@@ -49,7 +48,7 @@ class DataLook:
     """
 
     files: tuple[str, ...]
-    columns: tuple[ColumnLook, ...]
+    columns: tuple[ColumnLook, ...] = ()
     splits: tuple[Split, ...] = ()
     classes: tuple[tuple[str, int], ...] = ()
     words: dict[float, float] = field(default_factory=dict)
@@ -150,15 +149,10 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
 
 def look_at_columns(data: DataSpec) -> DataLook:
     """What can be seen of files whose rows are refused: their columns, if they are tables."""
-    names = input_files.of(data).paths()
-    return DataLook(tuple(map(str, names)), _columns(names[0], data))
-
-
-def _columns(path: Path, data: DataSpec) -> tuple[ColumnLook, ...]:
-    if not reading.is_table(path):
-        return ()
-    table = reading.read(path, TableFormat.of(data))
-    looks = []
+    names, looks = input_files.of(data).paths(), list[ColumnLook]()
+    if not reading.is_table(names[0]):
+        return DataLook(tuple(map(str, names)))
+    table = reading.read(names[0], TableFormat.of(data))
     sampled = len(list(islice(table.rows(), SAMPLE_ROWS + 1))) > SAMPLE_ROWS
     for index, name in enumerate(table.names):
         cells = table.column(index)
@@ -170,7 +164,7 @@ def _columns(path: Path, data: DataSpec) -> tuple[ColumnLook, ...]:
         if "number" in kinds:
             empty += sum(map(number_columns.is_missing, cells))
         looks.append(ColumnLook(name, kind, len(set(cells)), empty, _short(example), sampled))
-    return tuple(looks)
+    return DataLook(tuple(map(str, names)), tuple(looks))
 
 
 def _classes(rows: Sequence[Document], wanted: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
@@ -193,7 +187,6 @@ def _examples(rows: Sequence[Document], wanted: tuple[str, ...]) -> Iterable[tup
 
 
 def _excerpts(source: Source) -> list[str]:
-    """The first lines of documents, a few of each."""
     texts = (document.text[:20_000].split("\n") for document in islice(source.documents("train"), 200))
     return [_short(line) for lines in texts for line in list(filter(str.strip, lines))[:50]]
 

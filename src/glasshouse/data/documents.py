@@ -61,7 +61,6 @@ class Source(ABC):
         return self.documents("train")
 
     def notes(self) -> list[str]:
-        """Remarks about the documents for the user."""
         return []
 
     def bytes(self, split: str) -> int:

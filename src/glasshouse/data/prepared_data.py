@@ -32,28 +32,15 @@ LABELS = "labels.json"
 
 
 @dataclass(frozen=True)
-class Leak:
-    """Data leakage in one held-out split: `shared` of its `texts` also occur, word for word, in the training data."""
-
-    split: str
-    shared: int
-    texts: int
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.shared} of {self.texts} {self.split} texts also occur word for word in the training data"
-
-
-@dataclass(frozen=True)
 class PreparedData:
-    """The input of training and evaluation: a tokenizer and a shard for each split."""
+    """The input of training and evaluation: a tokenizer and a shard for each split; and a sentence on each data leak."""
 
     tokenizer: Tokenizer
     splits: dict[str, shards.Shard]
     fingerprint: str
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    leaks: tuple[Leak, ...] = ()
+    leaks: tuple[str, ...] = ()
 
 
 def find_source(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
@@ -101,7 +88,7 @@ def prepare(
         {split: shards.open_shard(folder, split) for split in source.splits},
         prepared_folder.short_digest(preparation.fingerprint),
         tuple(shards.read_strings(folder / LABELS)) if preparation.has_names else (),
-        (*source.notes(), *(leak.sentence for leak in leaks)),
+        (*source.notes(), *leaks),
         tuple(leaks),
     )
 
@@ -255,7 +242,7 @@ def corpus_shards_of(
     return preparation.corpus(source, preparation.tokenizer(), output)
 
 
-def _find_leaks(source: Source, columns: tuple[str, ...]) -> list[Leak]:
+def _find_leaks(source: Source, columns: tuple[str, ...]) -> list[str]:
     """The held-out splits that share texts with the training split. A model that memorises these scores too well."""
 
     def read(split: str) -> list[tuple[str, str]]:
@@ -268,7 +255,7 @@ def _find_leaks(source: Source, columns: tuple[str, ...]) -> list[Leak]:
     for split in source.splits[1:]:
         texts = read(split)
         if shared := sum(text in training_texts for text in texts):
-            leaks.append(Leak(split, shared, len(texts)))
+            leaks.append(f"{shared} of {len(texts)} {split} texts also occur word for word in the training data")
     return leaks
 
 

@@ -48,7 +48,6 @@ class Lists:
 
     @classmethod
     def read(cls, folder: Path, name: str) -> Self:
-        """Read what `write_lists` has written."""
         return cls(np.fromfile(folder / f"{name}.values", "<i4"), np.fromfile(folder / f"{name}.starts", "<i8"))
 
     def __getitem__(self, index: int) -> np.ndarray:
@@ -101,7 +100,6 @@ class Shard(ShardHeader):
         return np.fromfile(self.folder / f"{self.split}.starts", dtype="<i8")
 
     def document(self, index: int) -> np.ndarray:
-        """The tokens of one document, without the separator."""
         begin, end = self.starts[index] + (self.mark is not None), self.starts[index + 1]
         return np.asarray(self.tokens[begin:end], dtype=np.int64)
 
@@ -263,7 +261,6 @@ def _made_again(file: Path) -> Iterator[None]:
 
 
 def read_strings(file: Path) -> list[str]:
-    """The list of texts in a file of a cached folder."""
     with _made_again(file):
         texts: list[str] = kept_json.read(file, list[str])
         return texts

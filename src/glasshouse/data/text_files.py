@@ -29,8 +29,6 @@ ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 @dataclass(frozen=True)
 class FileSummary:
-    """The decompressed size of a file, and a digest of its content."""
-
     bytes: int
     digest: str
 

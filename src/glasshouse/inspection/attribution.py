@@ -46,7 +46,6 @@ class Attribution:
     points: int = 0
 
     def rows(self) -> list[tuple[str, float]]:
-        """(token, score), in the order of the text."""
         return list(zip(map(visible, self.tokens), self.scores, strict=True))
 
     def summary(self) -> str:
@@ -160,7 +159,6 @@ class DirectAttribution:
     components: tuple[Component, ...]
 
     def rows(self) -> list[tuple[str, float]]:
-        """(title, part of the logit), in the order of the forward pass."""
         return [(component.title, component.value) for component in self.components]
 
     def summary(self) -> str:

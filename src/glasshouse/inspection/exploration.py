@@ -112,7 +112,6 @@ class _Steps:
         return steps
 
     def layer(self, name: str) -> list[Step]:
-        """The steps of a block."""
         steps = self._norm_before(f"{name}.attention_connection", "attention")
         steps += self._attention(f"{name}.attention")
         steps.append(self._residual(f"{name}.attention_connection", "attention", f"{name}.middle"))

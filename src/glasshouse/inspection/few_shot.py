@@ -171,7 +171,6 @@ class _PromptWriter:
 
 
 def _tokenize_labels(run: Run, template: Template, labels: tuple[str, ...]) -> list[list[int]]:
-    """The tokens of each label. Two labels must not have the same tokens."""
     label_tokens = [run.tokenizer.encode(template.answer(label), specials=False).tolist() for label in labels]
     seen: dict[tuple[int, ...], str] = {}
     for label, tokens in zip(labels, label_tokens, strict=True):

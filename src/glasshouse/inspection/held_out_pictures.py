@@ -138,13 +138,11 @@ def rank_and_retrieve(run: Run, target: Target = None, prompts: Sequence[str] = 
 
 
 def embed_texts(run: Run, texts: Sequence[str]) -> Tensor:
-    """The unit vectors (N, D) of texts."""
     return F.normalize(run.embed(list(texts), batch=BATCH).float(), dim=-1).cpu()
 
 
 @torch.inference_mode()
 def embed_pictures(run: Run, pictures_MSSC: np.ndarray) -> Tensor:
-    """The unit vectors (M, D) of uint8 pictures."""
     model = _check(run)
     vectors = []
     for start in range(0, len(pictures_MSSC), BATCH):

@@ -48,7 +48,6 @@ class HeldOutTexts:
 
     @property
     def where(self) -> str:
-        """How many texts of which split these are."""
         count = f"{len(self.examples):,}"
         of = f" of {self.shard.documents:,}" if len(self.examples) < self.shard.documents else ""
         return f"{count}{of} {self.split} texts"

@@ -57,7 +57,6 @@ class HeadImportance:
     replacement: str
 
     def order(self, method: str) -> list[int]:
-        """The heads from the least to the most important."""
         return sorted(range(len(self.heads)), key=lambda index: self.scores[method][index])
 
     def correlations(self) -> dict[str, CorrelationEstimate]:
@@ -107,7 +106,6 @@ class LayerImportance:
 
 
 def find_heads(run: Run) -> list[AttentionHead]:
-    """Every head of a run's model, in the order of the forward pass."""
     heads = [
         AttentionHead(name, layer_number(name), head + 1)
         for name, module in run.model.named_modules()
@@ -198,7 +196,6 @@ def _check_replacement(replacement: str) -> None:
 
 
 def _damages(run: Run, batches: Sequence[Batch], ablations: Sequence[Edits], progress: Progress) -> list[float]:
-    """The rise of the loss by each ablation."""
     before, damages = batch_loss(run, run.model, batches), []
     for index, edits in enumerate(ablations):
         with edit(run.model, edits):

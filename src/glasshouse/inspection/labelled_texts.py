@@ -17,8 +17,6 @@ VALIDATION = TEST = 0.1
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Texts and the class of each."""
-
     texts: tuple[str, ...]
     labels: tuple[str, ...]
 

@@ -93,7 +93,6 @@ def prune_weights(run: Run, share: float, name: str) -> Pruned:
 
 
 def without_heads(model: nn.Module, removed: Sequence[str]) -> nn.Module:
-    """A copy of a model without these heads."""
     smaller = copy.deepcopy(model)
     head_pruning.remove_heads(smaller, removed)
     return smaller
@@ -116,7 +115,6 @@ def _matrices(model: nn.Module) -> list[Tensor]:
 
 
 def least_important(model: nn.Module, importance: HeadImportance, by: str, share: float) -> tuple[str, ...]:
-    """The names of the heads to remove."""
     groups: dict[tuple[str, int], list[int]] = {}
     for index, head in enumerate(importance.heads):
         module: Any = model.get_submodule(head.attention)

@@ -35,7 +35,6 @@ class Stack:
     outputs: tuple[str, ...]  # the probe of the state after each layer
 
     def stream_probes(self) -> list[tuple[str, str]]:
-        """(title, probe) of each state, from the embeddings on."""
         layers = [(f"layer {number}", name) for number, name in enumerate(self.outputs, 1)]
         return [("embedding", f"{self.prefix}embedded"), *layers]
 
@@ -234,5 +233,4 @@ def check_length(run: Run, tokens: int, limit: int) -> None:
 
 
 def token_texts(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
-    """The text of each token."""
     return tuple(run.tokenizer.token_bytes(token).decode("utf-8", "replace") for token in ids)

@@ -120,7 +120,6 @@ def without_each_word(text: str) -> list[str]:
 
 
 def _answer(prediction: dict[str, Any]) -> tuple[str, float]:
-    """The most probable class and its probability."""
     probabilities: dict[str, float] = prediction["probabilities"]
     answer = max(probabilities, key=probabilities.__getitem__)
     return answer, probabilities[answer]

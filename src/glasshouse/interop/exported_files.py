@@ -62,7 +62,6 @@ def padding(run: Run, known: int | None) -> int | None:
 
 @contextmanager
 def told(output: Path) -> Iterator[None]:
-    """Tell why an output could not be written."""
     try:
         yield
     except FileExistsError:

@@ -112,7 +112,6 @@ class GGUF:
         return infos
 
     def _data_size(self, name: str, shape: tuple[int, ...], tensor_type: int) -> int:
-        """The number of bytes of a tensor's data."""
         count = math.prod(shape)
         if tensor_type in _FLOATS:
             return count * np.dtype(_FLOATS[tensor_type]).itemsize

@@ -12,10 +12,9 @@ from glasshouse.interop.sentencepiece import CONTROL, NORMAL, UNKNOWN, UNUSED, U
 from glasshouse.records.progress_bar import say
 from glasshouse.specs.errors import CannotExport, CannotImport
 from glasshouse.tokenizers.base import Tokenizer
-from glasshouse.tokenizers.byte_pair import BytePair
+from glasshouse.tokenizers.byte_pair import BytePair, pre_tokenizer
 from glasshouse.tokenizers.external import ExternalTokenizer
-from glasshouse.tokenizers.piece_patterns import PATTERNS
-from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
+from glasshouse.tokenizers.tokenizer_json import BYTE_LEVEL, UnsupportedTokenizer
 
 Metadata = dict[str, Any]
 
@@ -75,12 +74,12 @@ def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any] | None:
     A tokenizer that is not supported is None, and a message says why.
     """
     entries = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
-    kind, texts, pre_tokenizer = entries.get("model"), entries.get("tokens"), entries.get("pre", "default")
-    supported = kind == "llama" or (kind == "gpt2" and pre_tokenizer in list(PRE_TOKENIZERS))
+    kind, texts, splitter = entries.get("model"), entries.get("tokens"), entries.get("pre", "default")
+    supported = kind == "llama" or (kind == "gpt2" and splitter in list(PRE_TOKENIZERS))
     if not supported or not isinstance(texts, list) or not texts:
         say(
             f"{where} is imported without a tokenizer: it has no tokenizer that is supported, but the kind {kind!r} and the "
-            f"pre-tokenizer {pre_tokenizer!r}; supported are 'llama', and 'gpt2' with {', '.join(PRE_TOKENIZERS)}"
+            f"pre-tokenizer {splitter!r}; supported are 'llama', and 'gpt2' with {', '.join(PRE_TOKENIZERS)}"
         )
         return None
     for name, default in (("tokens", ""), ("merges", ""), ("token_type", NORMAL), ("scores", 0.0)):
@@ -98,7 +97,7 @@ def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any] | None:
                 "export the file again"
             )
     if kind == "gpt2":
-        return _byte_pair_document(entries, pre_tokenizer, where)
+        return _byte_pair_document(entries, where, *PRE_TOKENIZERS[splitter])
     pieces = ScoredPieces(
         tuple(texts),
         tuple(entries["scores"]),
@@ -183,7 +182,7 @@ def _write_pieces(pieces: ScoredPieces) -> Metadata:
     return {name: value for name, value in metadata.items() if value is not None}
 
 
-def _byte_pair_document(entries: Mapping[str, Any], pre_tokenizer: str, where: str) -> dict[str, Any]:
+def _byte_pair_document(entries: Mapping[str, Any], where: str, pattern: str, ignores_merges: bool) -> dict[str, Any]:
     """A tokenizer.json of byte-level BPE, written as our own class writes it wherever that class can express it."""
     texts, types, bos_id = entries["tokens"], entries["token_type"], entries.get("bos_token_id")
     vocabulary = {text: id for id, text in enumerate(texts) if types[id] != UNUSED}
@@ -193,19 +192,11 @@ def _byte_pair_document(entries: Mapping[str, Any], pre_tokenizer: str, where: s
             raise CannotImport(
                 f"{where} has a merge {' '.join(merge)!r} of tokens that are not in its vocabulary; export the file again"
             )
-    pattern, ignores_merges = PRE_TOKENIZERS[pre_tokenizer]
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    splitter: dict[str, Any] = {**byte_level, "use_regex": True}
-    if pattern != "gpt-2":
-        split = {"type": "Split", "pattern": {"Regex": PATTERNS[pattern]}, "behavior": "Isolated", "invert": False}
-        splitter = {"type": "Sequence", "pretokenizers": [split, {**byte_level, "use_regex": False}]}
     return sentencepiece.tokenizer_json(
         texts,
         types,
-        bos_id=bos_id if entries.get("add_bos_token", ignores_merges) else None,
-        decoder={**byte_level, "use_regex": True},
-        pre_tokenizer=splitter,
-        ignore_merges=ignores_merges,
-        vocab=vocabulary,
-        merges=merges,
+        bos_id if entries.get("add_bos_token", ignores_merges) else None,
+        {"ignore_merges": ignores_merges, "vocab": vocabulary, "merges": merges},
+        pre_tokenizer=pre_tokenizer(pattern),
+        decoder=BYTE_LEVEL,
     )

@@ -37,7 +37,6 @@ SINGLE_LABEL, MULTI_LABEL = "single_label_classification", "multi_label_classifi
 
 
 def read(directory: Path) -> ImportedModel:
-    """The model in a directory."""
     if not (directory / CONFIG).is_file():
         raise CannotImport(f"{directory} is no directory with {CONFIG}; give the directory of a Hugging Face model")
     _refuse_links(directory)

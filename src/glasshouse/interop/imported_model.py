@@ -110,7 +110,6 @@ def joins_pairs(tokenizer: Mapping[str, Any] | None) -> bool:
 
 
 def _puts_between(step: Any) -> bool:
-    """Whether a post-processor puts tokens between the two texts of a pair."""
     if not isinstance(step, Mapping) or step.get("type") != "TemplateProcessing" or not isinstance(step.get("pair"), list):
         return isinstance(step, Mapping) and step.get("type") in ("BertProcessing", "RobertaProcessing")
     texts = [each["Sequence"] if isinstance(each, Mapping) and "Sequence" in each else {} for each in step["pair"]]

@@ -197,7 +197,6 @@ def _node(cell: type[Cell], x_BTD: Tensor, initial: Any, weights: list[Tensor], 
 
 
 def translations() -> dict[Callable, Callable]:
-    """Torch's operators and the functions that write them as ONNX."""
     from onnxscript import opset20
 
     op: Any = opset20

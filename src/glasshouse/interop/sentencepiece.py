@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from glasshouse.specs.errors import CannotExport, CannotImport
+from glasshouse.tokenizers import byte_pair
+from glasshouse.tokenizers.tokenizer_json import build_contents
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """The types of a piece, numbered as in SentencePiece and GGUF."""
@@ -22,7 +24,6 @@ SPACE: Final = "▁"
 """The symbol that stands for a space in a piece."""
 LONGEST_PIECE: Final = 1000
 _BYTE_PIECE: Final = re.compile(r"<0x[0-9A-F]{2}>")
-_ADDED_TOKEN_FLAGS: Final = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 
 
 @dataclass(frozen=True)
@@ -54,57 +55,34 @@ def to_tokenizer_json(pieces: ScoredPieces) -> dict[str, Any]:
     prepend: list[dict[str, Any]] = [{"type": "Prepend", "prepend": SPACE}] if pieces.adds_space else []
     symbol_to_space = {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}
     strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if pieces.adds_space else []
+    model = {
+        "vocab": {text: id for id, text in enumerate(texts)},
+        "merges": _merges(pieces),
+        "unk_token": unknown,
+        "fuse_unk": True,
+        "byte_fallback": BYTE in types,
+    }
     return tokenizer_json(
         texts,
         types,
-        bos_id=pieces.bos_id if pieces.adds_bos else None,
+        pieces.bos_id if pieces.adds_bos else None,
+        model,
         normalizer={"type": "Sequence", "normalizers": [*prepend, space_to_symbol]},
         decoder={"type": "Sequence", "decoders": [symbol_to_space, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]},
-        vocab={text: id for id, text in enumerate(texts)},
-        merges=_merges(pieces),
-        unk_token=unknown,
-        fuse_unk=True,
-        byte_fallback=BYTE in types,
     )
 
 
 def tokenizer_json(
-    texts: Sequence[str],
-    types: Sequence[int],
-    bos_id: int | None,
-    decoder: Mapping[str, Any],
-    normalizer: Mapping[str, Any] | None = None,
-    pre_tokenizer: Mapping[str, Any] | None = None,
-    **model: Any,
+    texts: Sequence[str], types: Sequence[int], bos_id: int | None, model: Mapping[str, Any], **parts: Any
 ) -> dict[str, Any]:
     """The contents of a tokenizer.json of byte-pair encoding. `bos_id`: the token that it puts before a text, if any."""
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {"id": id, "content": text, **_ADDED_TOKEN_FLAGS, "special": piece_type != USER_DEFINED}
-            for id, (text, piece_type) in enumerate(zip(texts, types, strict=True))
-            if piece_type in (UNKNOWN, CONTROL, USER_DEFINED)
-        ],
-        "normalizer": normalizer,
-        "pre_tokenizer": pre_tokenizer,
-        "post_processor": None
-        if bos_id is None
-        else template({bos_id: texts[bos_id]}, (bos_id, "A"), (bos_id, "A", bos_id, "B")),
-        "decoder": decoder,
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
-            **model,
-        },
-    }
+    if bos_id is not None:
+        parts["post_processor"] = template({bos_id: texts[bos_id]}, (bos_id, "A"), (bos_id, "A", bos_id, "B"))
+    added = {texts[id]: id for id, piece_type in enumerate(types) if piece_type in (UNKNOWN, CONTROL, USER_DEFINED)}
+    contents = build_contents(added, {**byte_pair.MODEL, **model}, **parts)
+    for token in contents["added_tokens"]:
+        token["special"] = types[token["id"]] != USER_DEFINED
+    return contents
 
 
 def template(

@@ -161,7 +161,6 @@ def _joined(its_pieces: list[MappedTensor], theirs: Mapping[str, Tensor], model:
 
 
 def export_tensors(names: Names, model: ModelSpec, ours: Mapping[str, Tensor]) -> Tensors:
-    """Their tensors from our state dict."""
     theirs: Tensors = {}
     for name, its_pieces in pieces(names, {name: tensor.shape for name, tensor in ours.items()}).items():
         rows = [piece.rows for piece in its_pieces]

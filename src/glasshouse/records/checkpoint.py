@@ -6,8 +6,8 @@ This module knows named tensors. It knows nothing about models or optimisers.
 import hashlib
 import json
 import os
-import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,8 +149,8 @@ class CheckpointSaver:
     """
 
     def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-        self._error: Exception | None = None
+        self._executor = ThreadPoolExecutor(1, "checkpoint")
+        self._writing: Future[None] | None = None
 
     def save(self, checkpoints: Path, saved: Checkpoint, keep: set[int]) -> None:
         """Copy a checkpoint and begin to write it; then delete those that are neither in `keep` nor among the latest."""
@@ -169,24 +169,14 @@ class CheckpointSaver:
             group: {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
             for group, tensors in saved.groups.items()
         }
-        copied = Checkpoint(saved.step, groups, dict(saved.values))
-
-        def write_or_keep_error() -> None:
-            try:
-                write(copied)
-            except Exception as error:
-                self._error = error
-
-        self._thread = threading.Thread(target=write_or_keep_error, name="checkpoint")
-        self._thread.start()
+        self._writing = self._executor.submit(write, Checkpoint(saved.step, groups, dict(saved.values)))
 
     def wait(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        if self._writing is not None:
+            error = self._writing.exception()
+            self._writing = None
+            if error is not None:
+                raise error
 
 
 def save_tensors(path: Path, tensors: Tensors, metadata: dict[str, str] | None = None) -> None:

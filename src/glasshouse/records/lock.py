@@ -19,7 +19,6 @@ MOST_BYTES = 100
 
 
 def is_held(folder: Path) -> bool:
-    """Whether some process holds the folder's lock."""
     try:
         with plain_files.open_to_read(folder / FILE) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -35,7 +35,6 @@ def describe(device: str = "cpu") -> dict[str, str]:
 
 
 def cores() -> int:
-    """The number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

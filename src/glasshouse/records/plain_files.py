@@ -73,6 +73,5 @@ def open_to_write(path: Path, append: bool = False, empty: bool = False) -> IO[b
 
 
 def refuse_no_file(path: Path) -> None:
-    """Refuse a path where something other than a file stands."""
     if path.exists() and not path.is_file():
         raise RunError(f"{path} is a folder, a pipe, a socket or a device and not a plain file; delete it")

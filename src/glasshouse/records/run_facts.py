@@ -80,8 +80,6 @@ class CheckpointValues(TypedDict):
 
 
 class CheckpointStateFile(TypedDict):
-    """The content of `state.json` of a checkpoint."""
-
     step: Step
     values: CheckpointValues
     checksums: Annotated[dict[str, str], Size(0, 1000)]

@@ -132,7 +132,6 @@ class RunFolder:
             raise RunError(f"{self.path} is not a run folder: its run.json cannot be read ({error}); {remedy}") from None
 
     def record(self, **facts: Any) -> None:
-        """Add entries to `run.json`."""
         atomic_files.write_json(self.path / "run.json", {**self.all_facts(), **facts})
 
     def recorded_status(self) -> Status:
@@ -301,7 +300,6 @@ def all_runs() -> list[RunFolder]:
 
 
 def checked_name(name: str, what: str = "run") -> str:
-    """Return the name if it is a valid folder name, and refuse it otherwise."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
         rule = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
         raise RunError(f"{name!r} is not a valid name for a {what}; {rule}")

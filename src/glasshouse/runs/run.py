@@ -267,7 +267,7 @@ class Run:
     @cached_property
     def task(self) -> Task:
         """The task of the run, with its tokenizer and the names of its classes."""
-        task: Task = catalogue.find("task", self.spec.task, "task").from_spec(self.spec)
+        task: Task = catalogue.find("task", self.spec.task, "task")(self.spec)
         labels, classes = tuple(self.facts.get("labels", ())), self.spec.model.head.own.get("classes", 0)
         if classes and len(labels) != classes and "plan" in self.facts:
             wrong = f"{self.folder.path / 'run.json'} names {len(labels)} labels, and the model has {classes} classes"
@@ -361,7 +361,7 @@ class Run:
     @cached_property
     def continues_text(self) -> bool:
         """Whether the model can continue a text by sampling. This needs no weights."""
-        task: Task = catalogue.find("task", self.spec.task, "task").from_spec(self.spec)
+        task: Task = catalogue.find("task", self.spec.task, "task")(self.spec)
         model = models.check(task.draft_model(self.spec.model), self.spec.data.context)
         return model.reads == "text" and model.head.predicts == "next" and self.spec.task != "translate"
 

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from glasshouse.data.prepared_data import Leak
 from glasshouse.records import atomic_files, containment, kept_json, lock, run_folder, user_paths
 from glasshouse.records.kept_schema import (
     Also,
@@ -120,7 +119,7 @@ class Design:
     device: str = ""  # the device and the number format of all arms, in words
     power: str = ""  # the differences that the seeds find; empty before the first run is planned
     multiverse_cost: str = ""  # the runs that a multiverse adds
-    leaks: tuple[Leak, ...] = ()  # data leakage in any arm's data
+    leaks: tuple[str, ...] = ()  # data leakage in any arm's data
     finished: bool = False
     replicas: str = "auto"  # as requested; the resulting number is in each PlannedArm
     registered: StudyRegistration | None = None

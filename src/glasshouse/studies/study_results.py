@@ -50,7 +50,7 @@ def collect(study: StudyFolder) -> StudyResults:
         rule=design.rule,
         arms=tuple(study_text.in_order_of_values(arms) if design.question.kind == "sweep" else arms),
         notes=(*_notes(design, arms, machines), *design.damage, *damage),
-        leaks=tuple(leak.sentence for leak in design.leaks),
+        leaks=design.leaks,
         machine=machines[0] if machines else {},
         command=design.command(study.name),
         items=max(map(len, scored.values()), default=0),

@@ -2,7 +2,7 @@
 
 The methods of a task are called in this order:
 
-1. `check_spec` refuses a spec, and `from_spec` creates the task from the spec alone. `draft_model` and `check_model` check
+1. `check_spec` refuses a spec, from which alone the task is created. `draft_model` and `check_model` check
    the model before data are read.
 2. `complete_model` receives the prepared data. It refuses insufficient data and fills in fields that follow from the data.
    An opened run, whose data may be gone, calls `set_vocabulary` instead.
@@ -142,9 +142,8 @@ class Task(ABC):
         """Refuse settings that contradict each other, before any work starts."""
         return
 
-    @classmethod
-    @abstractmethod
-    def from_spec(cls, spec: Spec) -> "Task": ...
+    def __init__(self, spec: Spec) -> None:
+        self.context = spec.data.context
 
     def accepts(self, model: Model) -> bool:
         return model.reads == self.reads and isinstance(model.head, self.heads)
@@ -250,7 +249,6 @@ class Task(ABC):
 
     @property
     def item_metrics(self) -> tuple[str, ...]:
-        """The metrics that are means over items."""
         return tuple(name for name, metric in self.metrics.items() if metric.items)
 
     @property

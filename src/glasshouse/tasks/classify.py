@@ -21,7 +21,7 @@ from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks.base import Batch, Forward, Scoring
 from glasshouse.tasks.classifier_task import ClassifierTask
-from glasshouse.tasks.text_inputs import GroupByLength, TextInputs
+from glasshouse.tasks.text_inputs import GroupByLength
 from glasshouse.tasks.whole_text_task import Prediction
 
 BALANCED = "balanced"
@@ -96,19 +96,14 @@ class Classify(ClassifierTask):
     class Settings(GroupByLength):
         class_weights: tuple[str, ...] = setting((), "weights of the classes in the loss: [balanced], or [name=2]")
 
-    def __init__(self, inputs: TextInputs, weights: tuple[str, ...] = (), group_by_length: bool = False) -> None:
-        super().__init__(inputs, group_by_length)
-        self.weight_entries = weights
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self.weight_entries = read_settings(Classify.Settings, spec.training.own).class_weights
         self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
 
     @classmethod
     def check_spec(cls, spec: Spec) -> None:
         parse_class_weights(read_settings(Classify.Settings, spec.training.own).class_weights)
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "Classify":
-        settings = read_settings(Classify.Settings, spec.training.own)
-        return cls(TextInputs.from_spec(spec), settings.class_weights, settings.group_by_length)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         model, train = super().complete_model(model, prepared), prepared.splits["train"]

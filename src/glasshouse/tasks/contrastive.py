@@ -43,7 +43,6 @@ class PairScores:
 
 
 def hits(ranks: Tensor, k: int) -> np.ndarray:
-    """Whether a correct candidate is among the first k."""
     return (ranks < k).double().numpy()
 
 
@@ -55,8 +54,9 @@ class PairTask(Task):
 
     items = "pairs"
 
-    def __init__(self, context: int, rows: int) -> None:
-        self.context, self.rows, self.inputs = context, rows, TextInputs(context)
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self.rows, self.inputs = spec.training.batch, TextInputs(self.context)
 
     @classmethod
     def check_spec(cls, spec: Spec) -> None:

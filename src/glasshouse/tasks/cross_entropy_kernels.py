@@ -200,7 +200,6 @@ def _losses_and_gradients(logits: Tensor, targets: Tensor, smoothing: float, gra
 
 
 def transposed(matrix: Tensor) -> Tensor:
-    """A matrix of 8-bit numbers, transposed in memory."""
     rows, columns = matrix.shape
     result = torch.empty(columns, rows, device=matrix.device, dtype=matrix.dtype)
     grid = triton.cdiv(rows, TILE), triton.cdiv(columns, TILE)

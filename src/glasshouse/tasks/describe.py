@@ -11,9 +11,9 @@ from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import BeamOptions, Hypothesis
 from glasshouse.models.base import Model
 from glasshouse.specs import catalogue
-from glasshouse.specs.declared import read_settings, settings_of
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
-from glasshouse.tasks.base import Batch, Forward, LabelSmoothing
+from glasshouse.tasks.base import Batch, Forward
 from glasshouse.tasks.match import check_size, normalise_pictures
 from glasshouse.tasks.text_inputs import Rows, repeated
 from glasshouse.tasks.written_text import WrittenTextTask
@@ -27,17 +27,11 @@ class Describe(WrittenTextTask):
     columns = ("picture",)
     use = "describe {run}"
 
-    def __init__(self, context: int, size: int, channels: int, smoothing: float = 0.0) -> None:
-        super().__init__(context, smoothing)
-        self.size, self.channels = size, channels
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "Describe":
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
         settings = settings_of(catalogue.find("model", spec.model.kind, "model.kind"), spec.model.own)
         # A kind of model without pictures is refused by `check_model`.
-        size, channels = getattr(settings, "image_size", 1), getattr(settings, "image_channels", 1)
-        smoothing = read_settings(LabelSmoothing, spec.training.own).label_smoothing
-        return cls(spec.data.context, size, channels, smoothing)
+        self.size, self.channels = getattr(settings, "image_size", 1), getattr(settings, "image_channels", 1)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         model = super().complete_model(model, prepared)

@@ -57,14 +57,10 @@ class Embed(PairTask):
             0.05, "the similarities of texts are divided by this before the softmax", minimum=1e-3, maximum=10**6, rare=True
         )
 
-    def __init__(self, context: int, rows: int, temperature: float, group_by_length: bool = False) -> None:
-        super().__init__(context, rows)
-        self.temperature, self.group_by_length = temperature, group_by_length
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "Embed":
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
         settings = read_settings(Embed.Settings, spec.training.own)
-        return cls(spec.data.context, spec.training.batch, settings.temperature, settings.group_by_length)
+        self.temperature, self.group_by_length = settings.temperature, settings.group_by_length
 
     def texts(self, shard: Shard) -> tuple[Shard, ...]:
         return shard, shard.target

@@ -71,8 +71,6 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Logits = features times weights plus biases."""
-
     weights_KC: np.ndarray
     biases_C: np.ndarray
 

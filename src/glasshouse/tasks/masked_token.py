@@ -20,7 +20,7 @@ from glasshouse.metrics.metric import ACCURACY, LOSS, PERPLEXITY, TOKENS, Metric
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.records import progress_bar
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import EvaluationSpec, Spec
+from glasshouse.specs.spec import EvaluationSpec
 from glasshouse.tasks import text_windows
 from glasshouse.tasks.base import IGNORED, Batch, Forward, Scoring, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
@@ -68,15 +68,8 @@ class MaskedToken(WindowTask):
     specials = (MASK,)
     use = "features {run} --task verbal-arithmetic"
     heads = (MaskedTokenHead,)
+    mask = vocabulary = 0
     needs = "masked tokens; choose model.kind=encoder or a bidirectional recurrent one, and model.head.kind=masked-token"
-
-    def __init__(self, context: int) -> None:
-        self.context = context
-        self.mask, self.vocabulary = 0, 0
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "MaskedToken":
-        return cls(spec.data.context)
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.mask is None:

@@ -54,13 +54,9 @@ class Match(PairTask):
     reads = "texts and pictures"
     needs = "scores of texts against pictures; choose model.kind=dual-encoder"
 
-    def __init__(self, context: int, size: int, rows: int) -> None:
-        super().__init__(context, rows)
-        self.size = size
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "Match":
-        return cls(spec.data.context, settings_of(DualEncoder, spec.model.own).image_size, spec.training.batch)
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self.size = settings_of(DualEncoder, spec.model.own).image_size
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         model = super().complete_model(model, prepared)

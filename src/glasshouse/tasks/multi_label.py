@@ -16,11 +16,10 @@ from glasshouse.metrics import classification
 from glasshouse.metrics.classification import LabelCounts
 from glasshouse.metrics.metric import EXACT, EXAMPLES, F1, MACRO_F1, MEAN_LOSS, MICRO_F1, Metrics
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import ModelSpec, Spec
+from glasshouse.specs.spec import ModelSpec
 from glasshouse.tasks.base import Batch, Forward, Scoring
 from glasshouse.tasks.classifier_task import ClassifierTask
 from glasshouse.tasks.classify import sorted_probabilities
-from glasshouse.tasks.text_inputs import TextInputs
 from glasshouse.tasks.whole_text_task import Prediction
 
 # A class is predicted if its probability is above this.
@@ -61,10 +60,6 @@ class MultiLabel(ClassifierTask):
     needs = "classes; choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier"
     few_labels = "add rows of others, joined by | in a row that has several: a|b"
     columns = ("labels",)
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "MultiLabel":
-        return cls(TextInputs.from_spec(spec))
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         if weight := model.head.own.get("naive_bayes", 0):

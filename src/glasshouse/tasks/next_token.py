@@ -113,9 +113,11 @@ class NextToken(WindowTask):
     class EvaluationSettings(TokenLimit):
         stride: int = setting(0, "tokens scored per window in the final evaluation; 0 means half the context", minimum=0)
 
-    def __init__(self, context: int, smoothing: float = 0.0, window_warmup: bool = False) -> None:
-        self.context, self.smoothing = context, smoothing
-        self.shortest_window = context // LARGEST_DIVISOR if window_warmup else context
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        settings = read_settings(NextToken.Settings, spec.training.own)
+        self.smoothing = settings.label_smoothing
+        self.shortest_window = self.context // LARGEST_DIVISOR if settings.window_warmup else self.context
 
     @classmethod
     def check_spec(cls, spec: Spec) -> None:
@@ -124,11 +126,6 @@ class NextToken(WindowTask):
             raise SpecError(f"needs a multiple of 4, not data.context={context}", "training.window_warmup", warmup)
         if (stride := read_settings(NextToken.EvaluationSettings, spec.evaluation.own).stride) > context:
             raise SpecError(f"is more than data.context={context}; choose a smaller stride", "evaluation.stride", stride)
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "NextToken":
-        settings = read_settings(NextToken.Settings, spec.training.own)
-        return cls(spec.data.context, settings.label_smoothing, settings.window_warmup > 0)
 
     def check_model(self, model: Model, kind: str) -> None:
         super().check_model(model, kind)

@@ -18,7 +18,7 @@ from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks.base import Batch, Forward, Scoring
-from glasshouse.tasks.text_inputs import TextInputs, arguments
+from glasshouse.tasks.text_inputs import arguments
 from glasshouse.tasks.whole_text_task import Prediction, WholeTextTask
 
 
@@ -41,17 +41,11 @@ class Regress(WholeTextTask):
     columns = ("value",)
     deviation: float
 
-    def __init__(self, inputs: TextInputs, mean: float = 0.0, deviation: float = 1.0) -> None:
-        super().__init__(inputs)
-        self.mean, self.deviation = mean, deviation
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "Regress":
-        inputs, head = TextInputs.from_spec(spec), spec.model.head
-        if head.kind not in ("", cls.head):
-            return cls(inputs)
-        settings = settings_of(RegressorHead, head.own)
-        return cls(inputs, settings.mean, settings.deviation or 1.0)
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        head = spec.model.head
+        settings = settings_of(RegressorHead, head.own if head.kind in ("", self.head) else {})
+        self.mean, self.deviation = settings.mean, settings.deviation or 1.0
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         return model if model.head.kind else self.with_head(model)

@@ -22,12 +22,11 @@ from glasshouse.metrics.classification import LabelCounts
 from glasshouse.metrics.metric import Metrics
 from glasshouse.models.base import Model
 from glasshouse.models.heads.classifier import TaggerHead
-from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import IGNORED, Batch, Forward, Scoring, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
-from glasshouse.tasks.text_inputs import GroupByLength, TextInputs, arguments
+from glasshouse.tasks.text_inputs import GroupByLength, arguments
 from glasshouse.tasks.whole_text_task import LabelTask, Prediction
 from glasshouse.tokenizers import Tokenizer
 
@@ -101,10 +100,6 @@ class Tag(LabelTask):
     def check_spec(cls, spec: Spec) -> None:
         if spec.data.second:
             raise SpecError("makes pairs of texts, but tags are of single texts; remove it", "data.second", spec.data.second)
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "Tag":
-        return cls(TextInputs.from_spec(spec), read_settings(GroupByLength, spec.training.own).group_by_length)
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         super().set_vocabulary(tokenizer, labels)

@@ -119,7 +119,6 @@ def truncated_pairs(first: Rows, second: Rows, max_length: int) -> tuple[Rows, R
 
 
 def lengths_of(shard: Shard, examples: np.ndarray) -> np.ndarray:
-    """The number of tokens of some documents, without separators."""
     return shard.starts[examples + 1] - shard.starts[examples] - (shard.mark is not None)
 
 

@@ -49,9 +49,10 @@ class Translate(WrittenTextTask):
     class EvaluationSettings(WrittenTextTask.EvaluationSettings):
         word_by_word: bool = setting(False, "translate each word of a text by itself")
 
-    def __init__(self, context: int, decoder_only: bool, smoothing: float = 0.0, loss_on_all: bool = False) -> None:
-        super().__init__(context, smoothing)
-        self.decoder_only, self.loss_on_all, self.separator = decoder_only, loss_on_all, 0
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self.decoder_only, self.separator = spec.model.kind != "encoder-decoder", 0
+        self.loss_on_all = read_settings(Translate.Settings, spec.training.own).loss_on == "all"
 
     @classmethod
     def check_spec(cls, spec: Spec) -> None:
@@ -62,12 +63,6 @@ class Translate(WrittenTextTask):
         if decoder_only and (context := spec.data.context) < 4:
             reason = "is too short for a source, a target and two special tokens; choose 4 or more"
             raise SpecError(reason, "data.context", context)
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "Translate":
-        settings = read_settings(Translate.Settings, spec.training.own)
-        decoder_only = spec.model.kind != "encoder-decoder"
-        return cls(spec.data.context, decoder_only, settings.label_smoothing, settings.loss_on == "all")
 
     def word_by_word(self, settings: EvaluationSpec) -> bool:
         return read_settings(Translate.EvaluationSettings, settings.own).word_by_word
@@ -120,7 +115,6 @@ class Translate(WrittenTextTask):
         return (end,), self._encoder_inputs(sources)
 
     def encoder_inputs(self, sources: Sequence[Sequence[int]]) -> Batch:
-        """The padded sources and their lengths, as the encoder reads them."""
         return self._encoder_inputs(truncated(rows_of(sources), self.max_lengths[0]))
 
     def _encoder_inputs(self, sources: Rows) -> Batch:

@@ -12,10 +12,11 @@ from torch import Tensor
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.models.base import Model
+from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import HeadSpec, ModelSpec
+from glasshouse.specs.spec import HeadSpec, ModelSpec, Spec
 from glasshouse.tasks.base import Scoring, Task
-from glasshouse.tasks.text_inputs import TextInputs, arguments, lengths_of
+from glasshouse.tasks.text_inputs import GroupByLength, TextInputs, arguments, lengths_of
 from glasshouse.tokenizers import Tokenizer
 
 # What a model predicts of a text, under names that fit the task.
@@ -30,9 +31,11 @@ class WholeTextTask(Task):
     # The standard deviation of the training numbers of a regression.
     deviation: float | None = None
 
-    def __init__(self, inputs: TextInputs, group_by_length: bool = False) -> None:
-        self.inputs, self.context, self.group_by_length = inputs, inputs.context, group_by_length
-        if inputs.paired:
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self.inputs = TextInputs.from_spec(spec)
+        self.group_by_length = read_settings(GroupByLength, spec.training.own).group_by_length
+        if self.inputs.paired:
             self.columns = (*self.columns, "second")
 
     @abstractmethod

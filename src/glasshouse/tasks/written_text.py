@@ -22,7 +22,7 @@ from glasshouse.metrics.translation import BLEU, CHRF, EXACT, TRANSLATED, Writte
 from glasshouse.models.base import Model
 from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import EvaluationSpec
+from glasshouse.specs.spec import EvaluationSpec, Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks.base import (
     IGNORED,
@@ -84,8 +84,9 @@ class WrittenTextTask(Task):
             1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, maximum=100
         )
 
-    def __init__(self, context: int, smoothing: float) -> None:
-        self.context, self.smoothing, self.end = context, smoothing, 0
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self.smoothing, self.end = read_settings(LabelSmoothing, spec.training.own).label_smoothing, 0
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.end_of_text is None:

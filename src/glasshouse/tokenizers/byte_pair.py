@@ -46,7 +46,7 @@ MAX_THREADS: Final = 4
 Merge = tuple[int, int, int]
 """Left id, right id, merged id."""
 
-_MODEL: Final = {
+MODEL: Final = {
     "type": "BPE",
     "dropout": None,
     "unk_token": None,
@@ -91,7 +91,6 @@ class BytePair(Tokenizer):
 
     @cached_property
     def _ranks(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """The rank and the merged id of each pair."""
         return {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(self.merges)}
 
     @property
@@ -197,7 +196,7 @@ class BytePair(Tokenizer):
         letters = [None if token is None else to_letters(token) for token in self._tokens]
         special_texts = {id: text for text, id in self.specials.items()}
         model = {
-            **_MODEL,
+            **MODEL,
             "vocab": {special_texts.get(id, token): id for id, token in enumerate(letters) if token is not None},
             "merges": [[letters[left], letters[right]] for left, right, _ in self.merges],
         }
@@ -207,7 +206,7 @@ class BytePair(Tokenizer):
     def from_json(cls, contents: Mapping[str, Any]) -> Self:
         check_parts(contents)
         model = contents["model"]
-        check_settings("the model", model, _MODEL, free=("unk_token", "fuse_unk", "vocab", "merges"))
+        check_settings("the model", model, MODEL, free=("unk_token", "fuse_unk", "vocab", "merges"))
         pattern = _read_pattern(contents.get("pre_tokenizer") or {})
         decoder = (contents.get("decoder") or {}).get("type")
         if decoder != "ByteLevel":

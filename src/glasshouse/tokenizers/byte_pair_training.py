@@ -121,7 +121,6 @@ def spell_token(left, right, token_bytes, token_ends, spellings, counters):
 
 @kernel
 def count_pairs(symbols, starts, lengths, frequencies, pairs, occurrences, changed, counters):
-    """Count the pairs of all pieces."""
     for piece in range(len(starts)):
         for position in range(starts[piece], starts[piece] + lengths[piece] - 1):
             pair = np.int64(symbols[position]) << 32 | symbols[position + 1]

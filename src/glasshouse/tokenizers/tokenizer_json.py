@@ -57,7 +57,6 @@ def check_parts(contents: Mapping[str, Any], **ours: Any) -> None:
 
 
 def read_special_tokens(contents: Mapping[str, Any], vocabulary: Mapping[str, int]) -> dict[str, int]:
-    """The special tokens of a file: text to id."""
     specials: dict[str, int] = {}
     for added in contents.get("added_tokens") or []:
         text = added["content"]

@@ -61,7 +61,6 @@ class WordLevel(Tokenizer):
 
     @classmethod
     def count(cls, text: str) -> Mapping[str, int]:
-        """How often each word occurs in a text."""
         return Counter(cls.split(text))
 
     @property

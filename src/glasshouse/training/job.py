@@ -48,7 +48,7 @@ def check_parts(spec: Spec, device: torch.device | None = None) -> Task:
 
     Returns the task. Nothing is allocated.
     """
-    task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
+    task: Task = catalogue.find("task", spec.task, "task")(spec)
     adaptation.check(spec)
     optimisers.of_name(spec.training).check(spec.training)
     model = models.check(task.draft_model(spec.model), spec.data.context)

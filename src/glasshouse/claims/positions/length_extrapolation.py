@@ -23,6 +23,7 @@ from glasshouse.models.stack import SequenceTooLong
 from glasshouse.results.study import StudyResults
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.base import shares_of_ratio
 from glasshouse.tasks.next_token import ITEM_TOKENS, NextToken
 from glasshouse.training import warm_start
@@ -171,5 +172,6 @@ def window_losses(model: models.Model, shard: Shard, length: int, tokens: int | 
     """Nats per token of each window of the text, or of its first `tokens` tokens. In float32, whatever the training was."""
     text = np.asarray(shard.tokens[:tokens])
     batch = max(BATCH_TOKENS // length, 1)
-    losses, scored = NextToken(length).token_losses(model, text, shard.separators, max(length // 2, 1), batch)
+    task = NextToken(Spec(data=DataSpec(context=length)))
+    losses, scored = task.token_losses(model, text, shard.separators, max(length // 2, 1), batch)
     return shares_of_ratio(np.add.reduceat(losses, np.arange(0, len(losses), ITEM_TOKENS)), scored.sum())

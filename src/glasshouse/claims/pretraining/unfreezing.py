@@ -122,7 +122,7 @@ def try_settings(*words: str) -> tuple[int, str]:
     for freeze, what in FREEZE.items():
         try:
             spec = resolve_spec.spec_of(*words, f"training.freeze={freeze}")
-            task = catalogue.find("task", spec.task).from_spec(spec)
+            task = catalogue.find("task", spec.task)(spec)
             with models.WithoutWeights():
                 model = models.assemble(task.draft_model(spec.model), spec.data.vocabulary, spec.data.context)
             schedule = UnfreezingSchedule(model, spec.training, steps=100)

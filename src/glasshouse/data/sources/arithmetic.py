@@ -198,7 +198,6 @@ def _signs() -> Iterator[str]:
 
 
 def _triples() -> Iterator[str]:
-    """The largest, the smallest and the middle of three numbers."""
     generator = random.Random(0)
     for index in range(1200):
         three = generator.sample(range(1 - NUMBERS, NUMBERS), 3)

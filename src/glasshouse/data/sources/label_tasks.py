@@ -39,7 +39,6 @@ def assignments(split: str) -> list[Assignment]:
 
 
 def label_words(assignment: Assignment) -> dict[str, str]:
-    """Word -> its label under an assignment."""
     return {word: label for words, label in zip(KINDS.values(), assignment, strict=True) for word in words}
 
 

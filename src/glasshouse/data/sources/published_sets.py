@@ -98,7 +98,6 @@ class Sick(PublishedSource):
         return self.digests()[0]
 
     def rows(self, split: str) -> Iterator[dict[str, str]]:
-        """The rows of a split, by the names of their columns."""
         path = SICK.locate(self.name)
         lines = (line.rstrip("\r") for line in text_files.read_lines(path))
         reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)

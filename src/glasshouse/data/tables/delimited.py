@@ -90,7 +90,6 @@ def _find_delimiter(lines: Sequence[str]) -> str:
 
 
 def _split_lines(path: Path, delimiter: str, form: TableFormat) -> Iterator[tuple[int, Row]]:
-    """(line number, cells) of every line that is not blank."""
     for number, line in enumerate(text_files.read_lines(path, form.encoding, form.limits), 1):
         if line.strip():
             yield number, tuple(text.strip() for text in line.rstrip("\r").split(delimiter))

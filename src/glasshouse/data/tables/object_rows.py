@@ -116,7 +116,6 @@ def _json_table(
 
 
 def _line_objects(path: Path, form: TableFormat) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """(line number, object) of every line that is not blank."""
     for number, line in enumerate(text_files.read_lines(path, form.encoding, form.limits), 1):
         if not line.strip():
             continue

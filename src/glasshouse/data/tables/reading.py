@@ -47,11 +47,6 @@ def read(path: Path, form: TableFormat = TableFormat()) -> DataTable:  # noqa: B
     )
 
 
-def read_sentences(path: Path, form: TableFormat, tag_column: str) -> DataTable:
-    """A file of tagged sentences: in the manner of CoNLL, or a table with a column of words and one of tags."""
-    return _read_conll(path, form, tag_column) if has_sentences(path, form) else read(path, form)
-
-
 def read_class_folder(folder: Path, classes: dict[str, list[Path]], form: TableFormat) -> DataTable:
     """Texts in folders that are named after their class, as a table of labels and texts."""
 
@@ -68,7 +63,7 @@ def read_cell(path: Path, form: TableFormat) -> str:
     return text_files.read_whole(path, form.encoding, form.limits, "line").strip()
 
 
-def _read_conll(path: Path, form: TableFormat, tag_column: str) -> DataTable:
+def read_conll(path: Path, form: TableFormat, tag_column: str) -> DataTable:
     """A word and its tag on each line, a blank line between sentences.
 
     `tag_column` is the number of the column with the tags; otherwise the last one is used.

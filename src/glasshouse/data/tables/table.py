@@ -94,5 +94,4 @@ def sample_of(rows: Iterable[Row]) -> list[Row]:
 
 
 def wrong_line(path: Path, number: int, problem: str, remedies: Sequence[Remedy | str] = ()) -> DataError:
-    """The error for a line of a file that cannot be read as a row."""
     return DataError(f"{path}, line {number}, {problem}", remedies=remedies)

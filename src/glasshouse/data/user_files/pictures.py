@@ -52,7 +52,9 @@ class UserPictures(UserRows):
 
     def _tables(self, names: Sequence[str]) -> Iterator[DataTable]:
         for path in map(user_paths.expand, names):
-            files = filter(reading.is_table, input_files.data_files(path)) if path.is_dir() else input_files.expand([str(path)])
+            files = (
+                filter(reading.is_table, input_files.data_files(path)) if path.is_dir() else input_files.expand([str(path)])
+            )
             tables = [reading.read(file, self.form) for file in files]
             yield from tables or [self._folder_table(path)]
 

@@ -176,8 +176,8 @@ class UserRows(Source):
                 yield DataTable(sides[0], ("text", "target"), partial(enumerate, pairs, 1), roles=("text", "target"))
                 return
             for path in paths:
-                if "tags" in self.wanted:
-                    yield reading.read_sentences(path, self.form, self.data.label)
+                if "tags" in self.wanted and reading.has_sentences(path, self.form):
+                    yield reading.read_conll(path, self.form, self.data.label)
                 elif "target" in self.wanted and not reading.is_table(path):
                     raise DataError(
                         f"{path}: translation pairs must be in a table ({', '.join(reading.READERS)}), or in two parallel "
@@ -199,7 +199,6 @@ class UserRows(Source):
         }
 
     def _check_targets(self, rows: Sequence[Document]) -> None:
-        """Refuse targets that look like classes."""
         targets = {row.fields["target"] for row in rows}
         if not self.data.insist and len(rows) >= MANY_ROWS and len(targets) <= FEW_TARGETS:
             raise DataError(

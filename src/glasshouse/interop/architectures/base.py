@@ -106,7 +106,6 @@ class Architecture:
         return values
 
     def read_token_ids(self, config: Config) -> dict[str, Any]:
-        """The ids of special tokens in config.json, by role."""
         config = self.upgrade_config(config)
         ids = {role: get_key(config, f"{self.token_id_prefix}{role}_token_id") for role in TOKEN_ROLES}
         return {role: value for role, value in ids.items() if value is not None}

@@ -56,7 +56,6 @@ class Meaning:
 
 @cache
 def all_groups() -> tuple[Group, ...]:
-    """Every group that can be drawn."""
     shapes = (Group(kind, count, colour) for kind, count, colour in product(SHAPES, COUNTS, COLOURS))
     return (*shapes, *(Group(kind, count) for kind, count in product(FISH, COUNTS)))
 
