@@ -169,5 +169,5 @@ def test_without_memory_for_a_copy_training_waits_for_the_disk(tmp_path, monkeyp
     saver = CheckpointSaver()
     for step, count in ((1, 999), (2, 1001)):
         saver.save(tmp_path, state_of(step, torch.zeros(count)), set())
-        assert (saver._thread is None) == (step == 2)
+        assert (saver._writing is None) == (step == 2)
     assert checkpoint.steps(tmp_path) == [1, 2]

@@ -47,8 +47,8 @@ class Lists:
     starts: np.ndarray
 
     @classmethod
-    def read(cls, folder: Path, name: str) -> Self:
-        return cls(np.fromfile(folder / f"{name}.values", "<i4"), np.fromfile(folder / f"{name}.starts", "<i8"))
+    def read(cls, path: Path) -> Self:
+        return cls(np.fromfile(f"{path}.values", "<i4"), np.fromfile(f"{path}.starts", "<i8"))
 
     def __getitem__(self, index: int) -> np.ndarray:
         return self.values[self.starts[index] : self.starts[index + 1]]
@@ -92,12 +92,12 @@ class Shard(ShardHeader):
         if self.tokens_count == 0:
             return np.zeros(0, dtype=self.dtype)
         # Slicing a plain array over the mapped file takes a third of the time of slicing a `memmap`.
-        return np.asarray(np.memmap(self.folder / f"{self.split}.tokens", dtype=self.dtype, mode="r"))
+        return np.asarray(np.memmap(self.file("tokens"), dtype=self.dtype, mode="r"))
 
     @cached_property
     def starts(self) -> np.ndarray:
         """The position of each document's separator, and the position after the last document."""
-        return np.fromfile(self.folder / f"{self.split}.starts", dtype="<i8")
+        return np.fromfile(self.file("starts"), dtype="<i8")
 
     def document(self, index: int) -> np.ndarray:
         begin, end = self.starts[index] + (self.mark is not None), self.starts[index + 1]
@@ -109,46 +109,22 @@ class Shard(ShardHeader):
         ends = self.starts[examples + 1].tolist()
         return [self.tokens[begin:end].tolist() for begin, end in zip(begins, ends, strict=True)]
 
+    def file(self, ending: str) -> Path:
+        return self.folder / f"{self.split}.{ending}"
+
     # What follows is only there if the data have such a column.
-
-    @cached_property
-    def labels(self) -> np.ndarray:
-        return np.fromfile(self.folder / f"{self.split}.labels", dtype="<i4")
-
-    @cached_property
-    def values(self) -> np.ndarray:
-        return np.fromfile(self.folder / f"{self.split}.values", dtype="<f8")
-
-    @cached_property
-    def label_sets(self) -> Lists:
-        return Lists.read(self.folder, f"{self.split}.label-sets")
-
-    @cached_property
-    def tags(self) -> Lists:
-        return Lists.read(self.folder, f"{self.split}.tags")
-
-    @cached_property
-    def first_tokens(self) -> Lists:
-        """The position in its document of each tagged word's first token."""
-        return Lists.read(self.folder, f"{self.split}.first-tokens")
-
-    @cached_property
-    def second(self) -> "Shard":
-        return open_shard(self.folder, f"{self.split}.second")
-
-    @cached_property
-    def target(self) -> "Shard":
-        return open_shard(self.folder, f"{self.split}.target")
-
-    @cached_property
-    def originals(self) -> list[str]:
-        """The texts of translation pairs before tokenization."""
-        return read_strings(self.folder / f"{self.split}.originals.json")
-
-    @cached_property
-    def pictures(self) -> np.ndarray:
-        """The picture of each document, (S, S, 3) in uint8."""
-        return np.load(self.folder / f"{self.split}.pictures.npy", mmap_mode="r")
+    labels = cached_property(lambda shard: np.fromfile(shard.file("labels"), "<i4"))
+    values = cached_property(lambda shard: np.fromfile(shard.file("values"), "<f8"))
+    label_sets = cached_property(lambda shard: Lists.read(shard.file("label-sets")))
+    tags = cached_property(lambda shard: Lists.read(shard.file("tags")))
+    # The position in its document of each tagged word's first token.
+    first_tokens = cached_property(lambda shard: Lists.read(shard.file("first-tokens")))
+    second = cached_property(lambda shard: open_shard(shard.folder, f"{shard.split}.second"))
+    target = cached_property(lambda shard: open_shard(shard.folder, f"{shard.split}.target"))
+    # The texts of translation pairs before tokenization.
+    originals = cached_property(lambda shard: read_strings(shard.file("originals.json")))
+    # (documents, S, S, 3) in uint8
+    pictures = cached_property(lambda shard: np.load(shard.file("pictures.npy"), mmap_mode="r"))
 
 
 class ShardWriter:

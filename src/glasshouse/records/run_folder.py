@@ -40,6 +40,16 @@ def study_around(run: Path) -> Path | None:
     return next((folder for folder in folders if any((folder / name).is_file() for name in STUDY_FILES)), None)
 
 
+class _Inside:
+    """The path of a file or folder within that of a run."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, run: "RunFolder", kind: object) -> Path:
+        return run.path / self.name
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """One run on disk."""
@@ -50,42 +60,16 @@ class RunFolder:
     def name(self) -> str:
         return self.path.name
 
-    @property
-    def spec_file(self) -> Path:
-        return self.path / "spec.toml"
-
-    @property
-    def tokenizer_file(self) -> Path:
-        return self.path / "tokenizer.json"
-
-    @property
-    def metrics_file(self) -> Path:
-        return self.path / "metrics.jsonl"
-
-    @property
-    def report_file(self) -> Path:
-        return self.path / "report.html"
-
-    @property
-    def baselines_file(self) -> Path:
-        return self.path / "baselines.json"
-
-    @property
-    def confusion_file(self) -> Path:
-        return self.path / "confusion.json"
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
-
-    @property
-    def failure(self) -> Path:
-        return self.path / "failure"
-
-    @property
-    def stop_request(self) -> Path:
-        """The file that asks whoever trains the run, also on another machine that shares the folder, to save and stop."""
-        return self.path / "stop"
+    spec_file = _Inside("spec.toml")
+    tokenizer_file = _Inside("tokenizer.json")
+    metrics_file = _Inside("metrics.jsonl")
+    report_file = _Inside("report.html")
+    baselines_file = _Inside("baselines.json")
+    confusion_file = _Inside("confusion.json")
+    checkpoints = _Inside("checkpoints")
+    failure = _Inside("failure")
+    # It asks whoever trains the run, also on another machine that shares the folder, to save and stop.
+    stop_request = _Inside("stop")
 
     def spec(self) -> Spec:
         return spec_files.load(self.spec_file)
