@@ -117,7 +117,7 @@ def test_processes_that_wait_for_the_same_tokenizer_train_it_once(tmp_path, monk
         return train(*inputs, **options)
 
     monkeypatch.setattr(BytePair, "train", slowly)
-    load = lambda data: prepared_data.load_or_train_tokenizer(data, prepared_data.find_source(data))  # noqa: E731
+    load = lambda data: prepared_data.Preparation(data, prepared_data.find_source(data)).tokenizer()  # noqa: E731
     with ThreadPoolExecutor(3) as pool:
         digests = set(pool.map(lambda _: load(data).digest(), range(3)))
     assert (len(digests), trained) == (1, [1])

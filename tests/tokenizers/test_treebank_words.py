@@ -134,7 +134,7 @@ def test_same_words_as_nltk_in_every_line_of_the_speeches():
 @pytest.mark.parametrize("source", ["speeches-text", "course-speeches"])
 def test_the_vocabulary_of_the_speeches_has_the_reported_size(source):
     data = DataSpec(source=source, tokenizer="treebank-words", vocabulary=8192, validation=0.0)
-    tokenizer = prepared_data.load_or_train_tokenizer(data, prepared_data.find_source(data))
+    tokenizer = prepared_data.Preparation(data, prepared_data.find_source(data)).tokenizer()
     assert tokenizer.vocabulary == 5755
     assert tokenizer.unknown not in tokenizer.encode("It is costly and politically difficult to continue this conflict.")
 

@@ -143,7 +143,7 @@ def train_tokenizer(
     with progress_bar.bar("training a tokenizer") as bar:
         source = UserText(data)
         source.progress = lambda what, share: bar(share, what)
-        trained = prepared_data.load_or_train_tokenizer(data, source, lambda step, share: bar(share, step))
+        trained = prepared_data.Preparation(data, source, progress=lambda step, share: bar(share, step)).tokenizer()
     trained.save(output)
     return trained
 

@@ -78,7 +78,7 @@ def prepare(
         tokenizer, digest = prepared_folder.check(folder, data, tokenizer, columns, specials)
         return PreparedData(tokenizer, {split: shards.open_shard(folder, split) for split in SPLITS}, digest)
     source = find_source(data, columns)
-    preparation = _Preparation(data, source, columns, specials, progress)
+    preparation = Preparation(data, source, columns, specials, progress)
     tokenizer = tokenizer or preparation.tokenizer()
     folder = preparation.shards(tokenizer)
     # Two pictures may have the same caption, so equal captions are not a leak.
@@ -93,26 +93,15 @@ def prepare(
     )
 
 
-def load_or_train_tokenizer(
-    data: DataSpec,
-    source: Source,
-    progress: Progress = lambda what, share: None,
-    specials: tuple[str, ...] = (),
-    columns: tuple[str, ...] = (),
-) -> Tokenizer:
-    """The tokenizer that a data spec names: from its file, from the cache, or trained on the training documents only."""
-    return _Preparation(data, source, columns, specials, progress).tokenizer()
-
-
-class _Preparation:
+class Preparation:
     """The way from a source to a tokenizer and to token shards in the cache."""
 
     def __init__(
         self,
         data: DataSpec,
         source: Source,
-        columns: tuple[str, ...],
-        specials: tuple[str, ...],
+        columns: tuple[str, ...] = (),
+        specials: tuple[str, ...] = (),
         progress: Progress = lambda what, share: None,
     ) -> None:
         self.data, self.source, self.columns, self.specials, self.progress = data, source, columns, specials, progress
@@ -139,6 +128,7 @@ class _Preparation:
         return cache_folder() / "tokenizers" / key / "tokenizer.json"
 
     def tokenizer(self) -> Tokenizer:
+        """The tokenizer that the spec names: from its file, from the cache, or trained on the training documents only."""
         data = self.data
         if data.tokenizer_file:
             return tokenizers.load(data.tokenizer_file)
@@ -235,7 +225,7 @@ def corpus_shards_of(
     The tokenizer is loaded, or trained if no process has trained it yet.
     """
     source = UserText(data)
-    preparation = _Preparation(data, source, (), specials, progress)
+    preparation = Preparation(data, source, (), specials, progress)
     preparation.fingerprint  # noqa: B018 (checks every file)
     if output:
         corpus_shards.check_folder(output)

@@ -26,10 +26,9 @@ def document(run: Run) -> dict[str, Any] | None:
     """The contents of tokenizer.json; None if the run has no tokenizer."""
     if not run.folder.tokenizer_file.exists():
         return None
-    try:
-        contents = kept_json.read(run.folder.tokenizer_file, dict[str, Any])
-    except ValueError as error:
-        raise CannotExport(f"{run.folder.tokenizer_file} is not JSON: {error}; restore it, or train the run again") from None
+    contents: dict[str, Any] = kept_json.required(
+        run.folder.tokenizer_file, dict[str, Any], "restore it, or train the run again", CannotExport
+    )
     if (contents.get("post_processor") or {}).get("type") not in REPLACEABLE:
         return contents
     tokenizer = run.tokenizer

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from glasshouse.interop import gguf_models, huggingface, llama2c, onnx_export
 from glasshouse.interop.huggingface import CONFIG, INDEX, WEIGHTS
@@ -41,10 +42,7 @@ def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported
         ) from None
     if tokenizer is None or path.suffix == ".bin":
         return imported
-    try:
-        return replace(imported, tokenizer=kept_json.read(tokenizer))
-    except (OSError, ValueError) as error:
-        raise CannotImport(f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json") from None
+    return replace(imported, tokenizer=kept_json.required(tokenizer, Any, "give a tokenizer.json", CannotImport))
 
 
 def _read(path: Path, tokenizer: Path | None) -> ImportedModel:

@@ -29,9 +29,8 @@ _SCALAR_TYPES: Final = {
 }
 _STRING, _ARRAY = 8, 9
 _MAX_DIMENSIONS: Final = 4
-BF16: Final = 30
-_FLOATS: Final = {0: "<f4", 1: "<f2", BF16: "<u2"}
-"""NumPy types of the tensor types that are not quantised. A bfloat16 is the upper half of a float32."""
+_FLOATS: Final = {0: torch.float32, 1: torch.float16, 30: torch.bfloat16}
+"""The tensor types that are not quantised."""
 
 
 @dataclass(frozen=True)
@@ -76,22 +75,18 @@ class GGUF:
         """A tensor as float32; a quantised one is dequantised."""
         info = self.tensors[name]
         raw = self._bytes[self._data_start + info.start :][: info.size]
-        if info.type == BF16:
-            numbers = (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
-        elif info.type in _FLOATS:
-            numbers = raw.view(_FLOATS[info.type]).astype(np.float32)
-        else:
-            gguf = gguf_package(f"{self.path}, whose tensor {name!r} is quantised,")
-            quantisation = gguf.GGMLQuantizationType(info.type)
-            try:
-                rows = np.asarray(raw).reshape(gguf.quant_shape_to_byte_shape(info.shape, quantisation))
-                numbers = np.array(gguf.dequantize(rows, quantisation), np.float32)
-            except NotImplementedError:
-                raise CannotImport(
-                    f"{self.path}: the tensor {name!r} has the type {quantisation.name}, which cannot be dequantised; "
-                    "choose a file with another quantisation"
-                ) from None
-        return torch.from_numpy(numbers.reshape(info.shape))
+        if info.type in _FLOATS:
+            return torch.from_numpy(np.array(raw)).view(_FLOATS[info.type]).float().reshape(info.shape)
+        gguf = gguf_package(f"{self.path}, whose tensor {name!r} is quantised,")
+        quantisation = gguf.GGMLQuantizationType(info.type)
+        try:
+            rows = np.asarray(raw).reshape(gguf.quant_shape_to_byte_shape(info.shape, quantisation))
+            return torch.from_numpy(np.array(gguf.dequantize(rows, quantisation), np.float32).reshape(info.shape))
+        except NotImplementedError:
+            raise CannotImport(
+                f"{self.path}: the tensor {name!r} has the type {quantisation.name}, which cannot be dequantised; "
+                "choose a file with another quantisation"
+            ) from None
 
     def _read_tensor_infos(self, count: int) -> dict[str, TensorInfo]:
         infos: dict[str, TensorInfo] = {}
@@ -114,7 +109,7 @@ class GGUF:
     def _data_size(self, name: str, shape: tuple[int, ...], tensor_type: int) -> int:
         count = math.prod(shape)
         if tensor_type in _FLOATS:
-            return count * np.dtype(_FLOATS[tensor_type]).itemsize
+            return count * _FLOATS[tensor_type].itemsize
         gguf = gguf_package(f"{self.path}, whose tensor {name!r} is quantised,")
         try:
             block, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(tensor_type)]

@@ -80,10 +80,7 @@ def _task_and_labels(config: Mapping[str, Any], values: FieldValues) -> dict[str
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return kept_json.read(path, dict[str, Any])
-    except (OSError, ValueError) as error:
-        raise CannotImport(f"{path} is not a JSON object: {error}; download or export it again") from None
+    return kept_json.required(path, dict[str, Any], "download or export it again", CannotImport)
 
 
 def _read_tensors(directory: Path) -> Tensors:

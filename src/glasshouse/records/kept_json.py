@@ -8,7 +8,7 @@ from typing import Any
 
 from glasshouse.records import plain_files
 from glasshouse.records.kept_schema import as_type
-from glasshouse.specs.errors import RunError
+from glasshouse.specs.errors import GlasshouseError, RunError
 
 # Far more than any file of a run, a study or a claim has; a tokenizer or the values of a claim can be large.
 MOST_BYTES = 256 * 2**20
@@ -20,6 +20,17 @@ MOST_DEPTH = 100
 def read(path: Path, kind: Any = Any, most_bytes: int = MOST_BYTES) -> Any:
     """The value in a file, as a type of `kept_schema`. Raises OSError, and ValueError as `parse` does."""
     return parse(plain_files.read_bytes(path, most_bytes), kind)
+
+
+def required(
+    path: Path, kind: Any, remedy: str, refusal: type[GlasshouseError] = RunError, most_bytes: int = MOST_BYTES
+) -> Any:
+    """The value in a file that must be there. The error for the user says what is wrong with the file, and the remedy."""
+    try:
+        return read(path, kind, most_bytes)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise refusal(f"{path} cannot be read ({reason}); {remedy}") from None
 
 
 def parse(text: str | bytes, kind: Any = Any) -> Any:

@@ -108,12 +108,10 @@ class RunFolder:
 
     def all_facts(self) -> dict[str, Any]:
         """The content of `run.json` as it is, with damaged entries. Nothing but a rewrite of the file should need it."""
-        try:
-            facts: dict[str, Any] = kept_json.read(self.path / "run.json", dict[str, Any], kept_json.MOST_FACTS)
-            return facts
-        except (OSError, ValueError) as error:
-            remedy = "restore it, or delete the folder"
-            raise RunError(f"{self.path} is not a run folder: its run.json cannot be read ({error}); {remedy}") from None
+        facts: dict[str, Any] = kept_json.required(
+            self.path / "run.json", dict[str, Any], "restore it, or delete the folder", most_bytes=kept_json.MOST_FACTS
+        )
+        return facts
 
     def record(self, **facts: Any) -> None:
         atomic_files.write_json(self.path / "run.json", {**self.all_facts(), **facts})

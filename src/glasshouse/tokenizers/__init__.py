@@ -31,15 +31,7 @@ def load(path: str | PathLike[str]) -> Tokenizer:
 
     If none of our own classes supports the file, the `tokenizers` package runs it, provided that it is installed.
     """
-    try:
-        contents = kept_json.read(Path(path))
-    except OSError as error:
-        raise GlasshouseError(f"cannot read the tokenizer file {path}: {error.strerror}; check the path") from error
-    except ValueError as error:
-        raise GlasshouseError(
-            f"{path} is not a tokenizer.json: it is not valid JSON ({error}); choose another file"
-        ) from error
-    return read(contents, str(path))
+    return read(kept_json.required(Path(path), Any, "choose a tokenizer.json", GlasshouseError), str(path))
 
 
 def read(contents: Any, path: str) -> Tokenizer:

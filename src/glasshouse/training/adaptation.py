@@ -242,9 +242,8 @@ def _adapt_vocabulary(
     wanted = max(math.ceil(facts.bytes / BYTES_PER_ENTRY / 64) * 64, SMALLEST_VOCABULARY)
     vocabulary, reason = min(data.vocabulary, wanted), f"the text has {size(facts.bytes)}"
     try:
-        prepared_data.load_or_train_tokenizer(
-            replace(data, vocabulary=vocabulary), source, source.progress, specials, columns
-        )
+        smaller = replace(data, vocabulary=vocabulary)
+        prepared_data.Preparation(smaller, source, columns, specials, source.progress).tokenizer()
     except VocabularyTooLarge as error:
         vocabulary, reason = error.possible, "the text has no more different pieces"
     changes.set("data.vocabulary", vocabulary, reason)

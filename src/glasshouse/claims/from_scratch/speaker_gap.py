@@ -206,7 +206,7 @@ def _gap(by_speaker: Mapping[str, BySeed]) -> dict[int, float]:
 def write_data(folder: Path, texts: Mapping[str, Sequence[str]]) -> None:
     """Write a file for each training text, and a tokenizer with the vocabulary of both published training files."""
     both_files = DataSpec(source="speeches-text", tokenizer="treebank-words", vocabulary=8192, validation=0.0)
-    prepared_data.load_or_train_tokenizer(both_files, SpeechesText(0.0)).save(folder / "words.json")
+    prepared_data.Preparation(both_files, SpeechesText(0.0)).tokenizer().save(folder / "words.json")
     for text, lines in texts.items():
         atomic_files.write_text(folder / f"{text}.txt", "\n".join(lines) + "\n")
 

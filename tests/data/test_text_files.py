@@ -2,7 +2,7 @@
 
 import pytest
 
-from glasshouse.data import encodings
+from glasshouse.data import text_files
 from glasshouse.specs.errors import DataError
 from tests.refusals import refused
 
@@ -20,20 +20,20 @@ TEXTS = {
 
 @pytest.mark.parametrize("encoding", TEXTS)
 def test_the_encoding_is_guessed(encoding):
-    assert encodings.guess(f"text,label\n{TEXTS[encoding]}\n".encode(encoding)) == encoding
+    assert text_files.guessed_encoding(f"text,label\n{TEXTS[encoding]}\n".encode(encoding)) == encoding
 
 
 def test_no_guess_is_made_for_damaged_utf_8_and_for_noise():
-    assert encodings.guess("A few words and é".encode()[:-1]) == ""
-    assert encodings.guess("äöüß und ähnliche Wörter mögen größer sein\n".encode() + b"\xe9") == ""
-    assert encodings.guess(bytes(range(128, 256)) * 4) == ""
+    assert text_files.guessed_encoding("A few words and é".encode()[:-1]) == ""
+    assert text_files.guessed_encoding("äöüß und ähnliche Wörter mögen größer sein\n".encode() + b"\xe9") == ""
+    assert text_files.guessed_encoding(bytes(range(128, 256)) * 4) == ""
 
 
 def test_a_byte_order_mark_goes_before_a_name():
-    assert encodings.of_beginning("\ufeffa".encode()) == "utf-8"
-    assert encodings.of_beginning("a".encode("utf-16"), "latin-1") == "utf-16"
-    assert encodings.of_beginning("a".encode("utf-32")) == "utf-32"
-    assert encodings.of_beginning(b"a", "Latin-1") == "iso8859-1"
+    assert text_files.encoding_of("\ufeffa".encode()) == "utf-8"
+    assert text_files.encoding_of("a".encode("utf-16"), "latin-1") == "utf-16"
+    assert text_files.encoding_of("a".encode("utf-32")) == "utf-32"
+    assert text_files.encoding_of(b"a", "Latin-1") == "iso8859-1"
     for name in ("martian", "rot13"):
         with refused(DataError, name, "shift_jis"):
-            encodings.of_beginning(b"a", name)
+            text_files.encoding_of(b"a", name)
