@@ -85,8 +85,8 @@ def _task_of_table(table: DataTable, data: DataSpec) -> str:
     if _has(table, data, "value"):
         return "regress"
     try:
-        found = columns.find(table, _requests(data, "label"))
-        cells = table.column(found.indices[0])
+        indices, _ = columns.find(table, _requests(data, "label"))
+        cells = table.column(indices[0])
         # The classifier refuses a single class in plain words.
         if len(cells) > 1 and len(set(cells)) == 1:
             return "classify"
@@ -110,10 +110,10 @@ def _has(table: DataTable, data: DataSpec, role: str) -> bool:
     wanted, text = _requests(data, role)
     try:
         # In the order in which a file without a header has them.
-        found = columns.find(table, [text, wanted] if role == "target" else [wanted, text])
+        indices, _ = columns.find(table, [text, wanted] if role == "target" else [wanted, text])
     except DataError:
         return False
-    return columns.fits(table, found.indices[role == "target"], wanted.kind)
+    return columns.fits(table, indices[role == "target"], wanted.kind)
 
 
 def _is_tagged(table: DataTable) -> bool:

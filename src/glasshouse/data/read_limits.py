@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from glasshouse.records import kept_json
 from glasshouse.specs.errors import LimitExceeded, Remedy, SpecError
 
 MEGABYTE = 10**6
@@ -71,11 +70,6 @@ class ReadLimits:
         """Refuse a compressed file that is far larger than its stored bytes. `stored` bytes were read so far."""
         if expanded > FREE_EXPANSION + self.expansion * stored:
             raise self.beyond("expansion", path, expanded)
-
-    def check_nesting(self, value: Any, text: str, place: str) -> None:
-        """Refuse a JSON value that is nested too deeply. `text` is what it was read from."""
-        if kept_json.is_deeper(value, text, self.nesting):
-            raise self.beyond("nesting", place)
 
     def kept(self, rows: Iterable[Kept], path: Path) -> Iterator[Kept]:
         """Rows that will be kept in memory, up to the limit of a table."""

@@ -114,10 +114,7 @@ def new_classifiers() -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
 
-    return {
-        LOGISTIC_REGRESSION: LogisticRegression(max_iter=ITERATIONS),
-        LINEAR_SVM: LinearSVC(max_iter=ITERATIONS),
-    }
+    return {LOGISTIC_REGRESSION: LogisticRegression(max_iter=ITERATIONS), LINEAR_SVM: LinearSVC(max_iter=ITERATIONS)}
 
 
 def fit(

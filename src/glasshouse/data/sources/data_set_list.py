@@ -10,6 +10,7 @@ from pathlib import Path
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.sources.installed_python import CodePackage, InstalledPython
 from glasshouse.data.sources.remote_files import PublishedSource
+from glasshouse.records import progress_bar
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -64,12 +65,8 @@ def fetch(name: str, progress: Callable[[float], None]) -> list[Path]:
     source = _source_class(name)
     if not issubclass(source, PublishedSource):
         raise DataError(f"the data set {name!r} has no files to fetch ({source.availability}); just use it")
-    count = len(source.files)
-
-    def part(index: int) -> Callable[[float], None]:
-        return lambda share: progress((index + share) / count)
-
-    return [file.fetch(part(index)) if file.url else file.locate(name) for index, file in enumerate(source.files)]
+    parts = [progress_bar.part(progress, index, len(source.files)) for index in range(len(source.files))]
+    return [file.fetch(part) if file.url else file.locate(name) for file, part in zip(source.files, parts, strict=True)]
 
 
 def describe_splits(name: str, progress: Callable[[float], None] = lambda share: None) -> list[Split]:

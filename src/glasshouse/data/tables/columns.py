@@ -82,18 +82,13 @@ def request(data: DataSpec, role: str) -> ColumnRequest:
     return ColumnRequest(name, role, kind, f"data.{setting}", name not in usual)
 
 
-@dataclass(frozen=True)
-class FoundColumns:
-    """The index of each requested column, and remarks on those that were found by their content."""
+def find(table: DataTable, requests: Sequence[ColumnRequest]) -> tuple[list[int], list[str]]:
+    """The index of each requested column, and remarks on those that were found by their content.
 
-    indices: tuple[int, ...]
-    remarks: tuple[str, ...] = ()
-
-
-def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
-    """The columns of a table. Raises DataError if one is missing or could be several."""
+    Raises DataError if a column is missing or could be several.
+    """
     if table.roles and all(request.role in table.roles for request in requests):
-        return FoundColumns(tuple(table.roles.index(request.role) for request in requests))
+        return [table.roles.index(request.role) for request in requests], []
     named = ((number, _by_name(table, request)) for number, request in enumerate(requests))
     found = {number: index for number, index in named if index is not None}  # request -> column
     for number, request in enumerate(requests):
@@ -103,19 +98,19 @@ def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
     # Columns that are known by their kind leave fewer for the texts.
     for number in sorted(by_content, key=lambda number: requests[number].kind == "text"):
         found[number] = _by_content(table, requests, number, found)
-    indices = tuple(found[number] for number in range(len(requests)))
-    usual = not table.named and indices == tuple(range(len(requests)))
+    indices = [found[number] for number in range(len(requests))]
+    usual = not table.named and indices == list(range(len(requests)))
     guessed = [
         (request, index)
         for request, index in zip(requests, indices, strict=True)
         if request.name.lower() != table.names[index].lower() and request.name != str(index + 1)
     ]
     if not guessed or usual:
-        return FoundColumns(indices)
+        return indices, []
     remedy = " and ".join(request.setting for request, _ in guessed if request.setting)
     remedy = f"set {remedy}" if remedy else f"name the columns {' and '.join(request.name for request in requests)}"
     told = ", ".join(f"{request.role} is {table.called(index)}" for request, index in guessed)
-    return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise {remedy}",))
+    return indices, [f"{table.path.name}: {told}, by the look of it; otherwise {remedy}"]
 
 
 def _by_name(table: DataTable, request: ColumnRequest) -> int | None:

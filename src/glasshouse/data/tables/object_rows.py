@@ -15,6 +15,7 @@ from glasshouse.data import text_files
 from glasshouse.data.read_limits import BYTES_PER_JSON_CHARACTER, ReadLimits
 from glasshouse.data.tables.table import ITEM_SEPARATOR, SAMPLE_ROWS, DataTable, Row, TableFormat
 from glasshouse.formatting import with_article
+from glasshouse.records import kept_json
 from glasshouse.specs.errors import DataError
 
 
@@ -77,10 +78,11 @@ def _parse(text: str, place: str, limits: ReadLimits) -> Any:
     """The value of a JSON text. Raises ValueError if it is none, and DataError if it is nested too deeply."""
     try:
         value = json.loads(text)
+        if not kept_json.is_deeper(value, text, limits.nesting):
+            return value
     except RecursionError:
-        raise limits.beyond("nesting", place) from None
-    limits.check_nesting(value, text, place)
-    return value
+        pass
+    raise limits.beyond("nesting", place)
 
 
 def parse_line(line: str, place: str, limits: ReadLimits) -> Any:

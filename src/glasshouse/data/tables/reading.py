@@ -142,11 +142,11 @@ def read_texts(
     requests = [field] if second is None else [field, second]
     names = tuple(request.name for request in requests if not request.name.isdecimal())
     table = read(path, replace(form, names=(*form.names, *names)))
-    found = columns.find(table, requests)
+    indices, remarks = columns.find(table, requests)
 
     def pairs() -> Iterator[Pair]:
         for row in table.rows():
-            text, *others = (row[index].replace(ITEM_SEPARATOR, " ") for index in found.indices)
+            text, *others = (row[index].replace(ITEM_SEPARATOR, " ") for index in indices)
             yield text, others[0] if others else ""
 
-    return pairs, (*table.remarks, *found.remarks)
+    return pairs, (*table.remarks, *remarks)

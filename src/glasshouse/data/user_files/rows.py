@@ -103,9 +103,9 @@ class UserRows(Source):
             labels = [role for role in self.wanted if role in ("label", "labels", "value", "tags", "picture")]
             texts = [role for role in ("second", "target") if role in self.wanted]
             roles = [*labels, self.text_role, *texts, *(["group"] if self.data.group else [])]
-            found = columns.find(table, [columns.request(self.data, role) for role in roles])
-            self._remarks += [remark for remark in (*table.remarks, *found.remarks) if remark not in self._remarks]
-            index_of = dict(zip(roles, found.indices, strict=True))
+            indices, remarks = columns.find(table, [columns.request(self.data, role) for role in roles])
+            self._remarks += [remark for remark in (*table.remarks, *remarks) if remark not in self._remarks]
+            index_of = dict(zip(roles, indices, strict=True))
             of_table = self._kept(table, index_of)
             if "value" in index_of:
                 of_table = self._with_numbers(table, index_of["value"], of_table)

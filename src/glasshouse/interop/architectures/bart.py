@@ -47,10 +47,7 @@ BART = Architecture(
         ConfigField("tied", "tie_word_embeddings", True),
         ConfigField("dropout", ("dropout", "attention_dropout", "activation_dropout"), 0.0, value_if_unequal=0.0),
     ),
-    config_values={
-        "is_encoder_decoder": (True,),
-        "scale_embedding": (False,),
-    },
+    config_values={"is_encoder_decoder": (True,), "scale_embedding": (False,)},
     legacy_config_values={
         "normalize_before": (False,),
         "normalize_embedding": (True,),

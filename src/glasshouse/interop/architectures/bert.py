@@ -74,13 +74,8 @@ BERT = Architecture(
     names=("BertModel",),
     model_type="bert",
     config_fields=encoder_config(ACTIVATIONS),
-    config_values={
-        "is_decoder": (False,),
-        "add_cross_attention": (False,),
-    },
-    legacy_config_values={
-        "position_embedding_type": ("absolute",),
-    },
+    config_values={"is_decoder": (False,), "add_cross_attention": (False,)},
+    legacy_config_values={"position_embedding_type": ("absolute",)},
     fixed_fields={**FIXED_FIELDS, "head.kind": ("pooled",)},
     zero_filled_fields={"bias": True, "segments": 1},
     # The file does not say how token vectors are pooled, and a pooled head has no output matrix to tie.

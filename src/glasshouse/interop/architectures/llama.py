@@ -67,9 +67,7 @@ LLAMA = Architecture(
         ConfigField("dropout", "attention_dropout", 0.0),
         ConfigField("tied", "tie_word_embeddings", False),
     ),
-    config_values={
-        "rope_parameters.rope_type": ("default",),
-    },
+    config_values={"rope_parameters.rope_type": ("default",)},
     legacy_config_values={
         "rope_parameters.type": ("default",),
         "rope_scaling": (None,),
