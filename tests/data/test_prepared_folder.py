@@ -7,6 +7,7 @@ import pytest
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS
+from glasshouse.data.user_files.text import UserText
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers.base import MASK
@@ -25,7 +26,8 @@ def data(tmp_path, monkeypatch) -> DataSpec:
 
 def prepared(tmp_path, data, specials=()) -> DataSpec:
     """The same data, from a folder."""
-    corpus = prepared_data.corpus_shards_of(data, specials, tmp_path / "out")
+    source = UserText(data)
+    corpus = prepared_data.Preparation(data, source, (), specials).corpus(source, output=tmp_path / "out")
     corpus.plan()
     corpus.finish()
     return replace(data, files=(str(tmp_path / "out"),))

@@ -19,6 +19,7 @@ from glasshouse.data.corpus_shards import PART_PATTERN, CorpusShards
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.prepared_folder import MANIFEST
 from glasshouse.data.shards import Shard
+from glasshouse.data.user_files.text import UserText
 from glasshouse.launching import job_folder, submission
 from glasshouse.launching.batch_script import JobRequest
 from glasshouse.launching.cluster_settings import Slurm
@@ -83,7 +84,9 @@ def plan_data(
     data, specials = _data_spec(files, recipe, tokenizer, settings)
     folder = None if output is None else user_paths.expand(output).absolute()
     with progress_bar.bar("reading text") as bar:
-        corpus = prepared_data.corpus_shards_of(data, specials, folder, lambda what, share: bar(share, what))
+        source = UserText(data)
+        preparation = prepared_data.Preparation(data, source, (), specials, lambda what, share: bar(share, what))
+        corpus = preparation.corpus(source, output=folder)
         corpus.plan(lambda what, share: bar(share, what))
     return corpus
 

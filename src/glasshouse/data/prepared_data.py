@@ -149,10 +149,14 @@ class Preparation:
                     ).save(path)
         return tokenizers.load(path)
 
-    def corpus(self, source: UserText, tokenizer: Tokenizer, output: Path | None = None) -> CorpusShards:
-        folder = output or self._folder(tokenizer)
+    def corpus(self, source: UserText, tokenizer: Tokenizer | None = None, output: Path | None = None) -> CorpusShards:
+        """The shards of the user's own text, to be made part by part: in a folder of the user's choice, or in the cache."""
+        self.fingerprint  # noqa: B018 (checks every file)
+        if output:
+            corpus_shards.check_folder(output)
+        tokenizer = tokenizer or self.tokenizer()
         settings = prepared_folder.settings_of(self.data, self.specials)
-        return CorpusShards(source, tokenizer, folder, settings, cached=output is None)
+        return CorpusShards(source, tokenizer, output or self._folder(tokenizer), settings, cached=output is None)
 
     def shards(self, tokenizer: Tokenizer) -> Path:
         """The folder of the shards in the cache. They are written if they are not there yet."""
@@ -212,24 +216,6 @@ def _tokenizer_text(source: Source, text_columns: tuple[str, ...], limit: int | 
             yield document.fields[column]
         used += size
         progress("reading text", read / total)
-
-
-def corpus_shards_of(
-    data: DataSpec,
-    specials: tuple[str, ...] = (),
-    output: Path | None = None,
-    progress: Progress = lambda what, share: None,
-) -> CorpusShards:
-    """The shards of the user's own text, to be made part by part: in a folder of the user's choice, or in the cache.
-
-    The tokenizer is loaded, or trained if no process has trained it yet.
-    """
-    source = UserText(data)
-    preparation = Preparation(data, source, (), specials, progress)
-    preparation.fingerprint  # noqa: B018 (checks every file)
-    if output:
-        corpus_shards.check_folder(output)
-    return preparation.corpus(source, preparation.tokenizer(), output)
 
 
 def _find_leaks(source: Source, columns: tuple[str, ...]) -> list[str]:

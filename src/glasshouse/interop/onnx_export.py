@@ -71,11 +71,18 @@ class _Graph(nn.Module):
 
 
 def _without_fast_paths(model: nn.Module) -> nn.Module:
-    """A copy whose attentions are the reference, because a fast path may depend on the number of tokens."""
-    copied = with_recurrence_nodes(copy.deepcopy(model))
+    """A copy whose attentions are the reference, because a fast path may depend on the number of tokens, and in which each
+    recurrent cell is one node."""
+    copied = copy.deepcopy(model)
     for module in copied.modules():
         if isinstance(module, Attention):
             module.plain = True
+        elif isinstance(module, Cell):
+            if type(module) not in GATES | ACTIVATIONS:
+                raise CannotExport(
+                    f"ONNX has no operator for the recurrent cell {type(module).__name__}; train with model.cell=lstm or gru"
+                )
+            module.kernel = partial(_node, type(module))  # type: ignore[misc]
     return copied
 
 
@@ -174,18 +181,6 @@ def recurrence(x_BTD: Tensor, input_GD: Tensor, recurrent_GS: Tensor, bias: Tens
 @recurrence.register_fake
 def _(x_BTD: Tensor, input_GD: Tensor, recurrent_GS: Tensor, bias: Tensor, cell: str) -> Tensor:
     return x_BTD.new_empty(x_BTD.shape[0], x_BTD.shape[1], recurrent_GS.shape[1])
-
-
-def with_recurrence_nodes(model: nn.Module) -> nn.Module:
-    """The model, in which each recurrent cell became one node. Changes the model."""
-    for cell in model.modules():
-        if isinstance(cell, Cell):
-            if type(cell) not in GATES | ACTIVATIONS:
-                raise CannotExport(
-                    f"ONNX has no operator for the recurrent cell {type(cell).__name__}; train with model.cell=lstm or gru"
-                )
-            cell.kernel = partial(_node, type(cell))  # type: ignore[misc]
-    return model
 
 
 def _node(cell: type[Cell], x_BTD: Tensor, initial: Any, weights: list[Tensor], *flags: Any) -> tuple[Tensor]:

@@ -30,7 +30,7 @@ def required(
         return read(path, kind, most_bytes)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise refusal(f"{path} cannot be read ({reason}); {remedy}") from None
+        raise refusal(f"{path} cannot be read as JSON ({reason}); {remedy}") from None
 
 
 def parse(text: str | bytes, kind: Any = Any) -> Any:
