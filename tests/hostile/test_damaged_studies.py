@@ -182,7 +182,7 @@ def test_a_folder_in_place_of_a_file_of_a_run_is_damage(norms, monkeypatch, file
     damaged = {run.name: run.error for run in glasshouse.runs.runs_overview() if run.status == run_entries.DAMAGED}
     assert list(damaged) == ["seed-1"]
     assert file in damaged["seed-1"]
-    assert RunFolder(norms / "rms" / "seed-0").damage() == []
+    assert RunFolder(norms / "rms" / "seed-0").sound_facts()[1] == []
     worked(call("runs"))
     worked(call("studies"))
     glasshouse.runs.write_pages(norms.parent)

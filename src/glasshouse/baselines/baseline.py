@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from glasshouse.data.documents import Document
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.metrics.metric import Metric
@@ -30,8 +28,8 @@ class BaselineFigures:
 class Baseline(BaselineFigures):
     """The figures, and the values of metrics that are means over items: those at `places` of the split, None for all."""
 
-    values: Mapping[str, np.ndarray] = field(default_factory=dict)
-    places: np.ndarray | None = None
+    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    places: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)

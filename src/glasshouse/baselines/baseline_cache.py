@@ -4,9 +4,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -57,8 +57,9 @@ def load_or_train(
     """The baselines of a task on prepared data. `task_name` is a key of `TASKS`."""
     file = _file(prepared, task_name)
     # What is missing or damaged is computed again.
-    with suppress(OSError, ValueError, TypeError, AttributeError):
-        return [_baseline(**entry) for entry in kept_json.read(file)]
+    with suppress(OSError, ValueError):
+        kept: list[Baseline] = kept_json.read(file, list[Baseline])
+        return kept
     documents = partial(_decoded, prepared) if prepared_folder.named(data) else find_source(data, task.columns).documents
     held_out = held_out_split(prepared)
     choice = "validation" if held_out == "test" and prepared.splits["validation"].tokens_count > 1 else ""
@@ -69,7 +70,7 @@ def load_or_train(
     # Without a cache they are trained again.
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        atomic_files.write_json(file, [_entry(baseline) for baseline in baselines])
+        atomic_files.write_json(file, list(map(asdict, baselines)))
     return baselines
 
 
@@ -87,13 +88,3 @@ def _decoded(prepared: PreparedData, split: str) -> Iterator[Document]:
         tokens = np.asarray(shard.tokens[begin : begin + DECODED_TOKENS])
         words = tokens[~np.isin(tokens, list(shard.separators))].tolist()
         yield Document(prepared.tokenizer.decode(words), continues=begin > 0)
-
-
-def _entry(baseline: Baseline) -> dict[str, Any]:
-    values = {name: array.tolist() for name, array in baseline.values.items()}
-    return {**baseline.figures(), "values": values, "places": None if baseline.places is None else baseline.places.tolist()}
-
-
-def _baseline(values: dict[str, list[float]], places: list[int] | None, **figures: Any) -> Baseline:
-    arrays = {name: np.array(items) for name, items in values.items()}
-    return Baseline(**figures, values=arrays, places=None if places is None else np.array(places))

@@ -104,9 +104,10 @@ def train(
     except (ValueError, ArithmeticError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         return Baseline(method.name, method.title, note=f"cannot be trained: {reason}")
-    places = held_out.places if len(held_out.texts) < held_out.total else None
+    places = held_out.places.tolist() if len(held_out.texts) < held_out.total else None
+    items = {name: of_each.tolist() for name, of_each in values.items()}
     note = _remarks(training, held_out)
-    return Baseline(method.name, method.title, metrics, validation, settings, note, values, places)
+    return Baseline(method.name, method.title, metrics, validation, settings, note, items, places)
 
 
 def _choose(

@@ -143,7 +143,7 @@ def best_ngram_model(data: BaselineData) -> Baseline:
         validation,
         {"order": model.order},
         note if len(tokens) < training.tokens_count else "",
-        values,
+        {name: of_each.tolist() for name, of_each in values.items()},
     )
 
 

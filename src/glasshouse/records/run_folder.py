@@ -99,9 +99,6 @@ class RunFolder:
             damage.append(f"{self.metrics_file}: it cannot be read ({error.strerror}); put the log back, or delete it")
         return facts, damage
 
-    def damage(self) -> list[str]:
-        return self.sound_facts()[1]
-
     def final_metrics(self) -> dict[str, dict[str, float]]:
         """The metrics of the final evaluation, for each held-out split; empty before it."""
         return held_out_metrics(self.facts())

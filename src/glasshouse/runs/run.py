@@ -78,7 +78,7 @@ class Run:
         self.device, self.dtype, self.at_step = devices.pick(device), dtype, at_step
         weight_formats.check(dtype, self.device)
         self._said: set[str] = set()
-        for damage in self.folder.damage() if self.folder.path.is_dir() else ():
+        for damage in self.folder.sound_facts()[1] if self.folder.path.is_dir() else ():
             say(damage)
 
     @property

@@ -118,7 +118,7 @@ def readable_values(study: StudyFolder, design: Design) -> tuple[dict[str, dict[
             try:
                 if (number := _arm_value(run, arm, design.metric)) is not None:
                     by_arm[arm.name][seed] = number
-                damage += run.damage() if run.path.is_dir() else []
+                damage += run.sound_facts()[1] if run.path.is_dir() else []
             except RunError as error:
                 errors.append(error)
     if errors and not any(by_arm.values()):
