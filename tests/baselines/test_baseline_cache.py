@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from glasshouse.baselines import baseline_cache, linear_models, word_models

@@ -15,9 +15,8 @@ from typing import Any
 
 from glasshouse import tokenizers
 from glasshouse.data import corpus_shards, prepared_data, shards, text_files
-from glasshouse.data.corpus_shards import PART_PATTERN, CorpusShards
+from glasshouse.data.corpus_shards import MANIFEST, PART_PATTERN, CorpusShards
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.prepared_folder import MANIFEST
 from glasshouse.data.shards import Shard
 from glasshouse.data.user_files.text import UserText
 from glasshouse.launching import job_folder, submission

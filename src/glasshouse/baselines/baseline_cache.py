@@ -14,7 +14,7 @@ from glasshouse.baselines import linear_models, word_models
 from glasshouse.baselines.baseline import Baseline, BaselineData, TaskBaselines
 from glasshouse.baselines.field_baselines import of_field
 from glasshouse.baselines.language_models import language_models
-from glasshouse.data import prepared_folder
+from glasshouse.data import corpus_shards
 from glasshouse.data.documents import Document
 from glasshouse.data.prepared_data import PreparedData, find_source
 from glasshouse.data.sources.remote_files import cache_folder
@@ -60,7 +60,7 @@ def load_or_train(
     with suppress(OSError, ValueError):
         kept: list[Baseline] = kept_json.read(file, list[Baseline])
         return kept
-    documents = partial(_decoded, prepared) if prepared_folder.named(data) else find_source(data, task.columns).documents
+    documents = partial(_decoded, prepared) if corpus_shards.folder_of(data) else find_source(data, task.columns).documents
     held_out = held_out_split(prepared)
     choice = "validation" if held_out == "test" and prepared.splits["validation"].tokens_count > 1 else ""
     baselines = []

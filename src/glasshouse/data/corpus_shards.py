@@ -7,6 +7,9 @@ shards. Every process does the same, and the result does not depend on who encod
 A killed process loses the part that it was encoding; everything else stays. Locks keep two processes from the same part.
 Where the file system has no locks, a part may be encoded twice, with the same result.
 
+A folder that `glasshouse data prepare --output FOLDER` wrote can be the data of a run: `data.files=FOLDER`. The text itself
+is not needed. The spec must have the settings that the folder was prepared with, so that it still says what made the run.
+
 Memory: a block of text and its tokens, the tokenizer's table of known pieces, and the list of parts.
 """
 
@@ -20,23 +23,38 @@ from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
+from glasshouse import tokenizers
 from glasshouse.data import file_summaries, shards
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.prepared_folder import FORMAT, MANIFEST, TOKENIZER, read_manifest
 from glasshouse.data.sources.remote_files import writing
 from glasshouse.data.user_files import text
 from glasshouse.data.user_files.text import ByteRange, TextPart, UserText
-from glasshouse.records import atomic_files, lock
+from glasshouse.records import atomic_files, kept_json, lock, user_paths
+from glasshouse.records.kept_schema import Count, as_type
 from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import Progress
 
+MANIFEST = "manifest.json"
+TOKENIZER = "tokenizer.json"
+FORMAT = 1
 PART_PATTERN = "part-*"
 COPY_BYTES = 1 << 22
+TEXT_SETTINGS = ("field", "validation", "test")
+
+
+class CorpusManifest(TypedDict):
+    """The manifest of prepared text, as far as readers need it."""
+
+    format: Count
+    fingerprint: str
+    settings: dict[str, Any]
+    splits: dict[str, dict[str, Any]]
 
 
 class CorpusShards:
@@ -226,3 +244,69 @@ def _checksum(folder: Path, split: str) -> str:
     except FileNotFoundError:
         return ""
     return digest.hexdigest()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = kept_json.read(folder / MANIFEST, dict[str, Any])
+        if isinstance(format := manifest.get("format"), int) and format > FORMAT:
+            raise DataError(f"{folder} has format {format}, and this version reads up to {FORMAT}; install a newer version")
+        as_type(manifest, CorpusManifest)
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{folder / MANIFEST} cannot be read ({error}); remove {folder} and prepare the text again"
+        ) from None
+    return manifest
+
+
+def short_digest(fingerprint: str) -> str:
+    """What a run remembers of its data."""
+    return hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
+
+
+def settings_of(data: DataSpec, specials: tuple[str, ...]) -> dict[str, Any]:
+    """The settings that decide what the tokens are. A tokenizer from a file has no other settings."""
+    settings = {name: getattr(data, name) for name in TEXT_SETTINGS}
+    if not data.tokenizer_file:
+        settings |= {"tokenizer": data.tokenizer, "vocabulary": data.vocabulary, "pattern": data.pattern}
+        settings["specials"] = list(specials)
+    return settings
+
+
+def folder_of(data: DataSpec) -> Path | None:
+    """The folder that `data.files` names, if it is one of prepared text."""
+    if len(data.files) != 1:
+        return None
+    folder = user_paths.expand(data.files[0])
+    return folder if (folder / MANIFEST).is_file() else None
+
+
+def check_spec(
+    folder: Path, data: DataSpec, tokenizer: Tokenizer | None, columns: tuple[str, ...], specials: tuple[str, ...]
+) -> tuple[Tokenizer, str]:
+    """The tokenizer of the folder and the fingerprint of its text. Refuses a spec that the folder does not fit."""
+    if columns:
+        raise DataError(f"holds prepared text, which has no {columns[0]}; use the original files", "data.files", folder)
+    manifest = read_manifest(folder)
+    wanted, prepared = settings_of(data, specials), manifest["settings"]
+    own = tokenizers.load(folder / TOKENIZER)
+    if tokenizer is None and data.tokenizer_file:
+        tokenizer = tokenizers.load(data.tokenizer_file)
+    use_own = f"use data.tokenizer_file={folder / TOKENIZER}"
+    if tokenizer is not None:
+        if tokenizer.digest() != own.digest():
+            raise DataError(f"{folder} was prepared with another tokenizer; {use_own}, or prepare the text again")
+        wanted = {name: wanted[name] for name in TEXT_SETTINGS}
+    elif "tokenizer" not in prepared:
+        raise DataError(f"{folder} was prepared with the tokenizer of a file; {use_own}")
+    if "specials" in wanted and wanted["specials"] != prepared["specials"]:
+        raise DataError(
+            f"the special tokens of this task are {wanted['specials']}, and {folder} was prepared with "
+            f"{prepared['specials']}; prepare the text for this task: glasshouse data prepare --recipe RECIPE"
+        )
+    differing = [name for name in wanted if name != "specials" and wanted[name] != prepared[name]]
+    if differing:
+        remedy = " ".join(f"data.{name}={prepared[name]}" for name in differing)
+        found = ", ".join(f"data.{name}={wanted[name]}" for name in differing)
+        raise DataError(f"{folder} was not prepared with {found}; set {remedy}, or prepare the text again")
+    return own, short_digest(manifest["fingerprint"])

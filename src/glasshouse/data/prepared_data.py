@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import tokenizers
-from glasshouse.data import corpus_shards, document_columns, prepared_folder, shards, text_files
+from glasshouse.data import corpus_shards, document_columns, shards, text_files
 from glasshouse.data.corpus_shards import CorpusShards
 from glasshouse.data.documents import SPLITS, Source
 from glasshouse.data.sources.remote_files import cache_folder, writing
@@ -74,8 +74,8 @@ def prepare(
     of each document besides its text, `specials` the special tokens that it needs. `data.files` may name a folder that
     `glasshouse data prepare` wrote.
     """
-    if folder := prepared_folder.named(data):
-        tokenizer, digest = prepared_folder.check(folder, data, tokenizer, columns, specials)
+    if folder := corpus_shards.folder_of(data):
+        tokenizer, digest = corpus_shards.check_spec(folder, data, tokenizer, columns, specials)
         return PreparedData(tokenizer, {split: shards.open_shard(folder, split) for split in SPLITS}, digest)
     source = find_source(data, columns)
     preparation = Preparation(data, source, columns, specials, progress)
@@ -86,7 +86,7 @@ def prepare(
     return PreparedData(
         tokenizer,
         {split: shards.open_shard(folder, split) for split in source.splits},
-        prepared_folder.short_digest(preparation.fingerprint),
+        corpus_shards.short_digest(preparation.fingerprint),
         tuple(shards.read_strings(folder / LABELS)) if preparation.has_names else (),
         (*source.notes(), *leaks),
         tuple(leaks),
@@ -155,7 +155,7 @@ class Preparation:
         if output:
             corpus_shards.check_folder(output)
         tokenizer = tokenizer or self.tokenizer()
-        settings = prepared_folder.settings_of(self.data, self.specials)
+        settings = corpus_shards.settings_of(self.data, self.specials)
         return CorpusShards(source, tokenizer, output or self._folder(tokenizer), settings, cached=output is None)
 
     def shards(self, tokenizer: Tokenizer) -> Path:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from glasshouse.data import prepared_data, prepared_folder, text_files
+from glasshouse.data import corpus_shards, prepared_data, text_files
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.records.user_paths import StrPath
@@ -47,10 +47,10 @@ def _own_source(run: Run) -> Source | str:
     if "picture" in run.task.columns:
         return "pictures are not compared"
     try:
-        if prepared_folder.named(data):
+        if corpus_shards.folder_of(data):
             return "they are kept as tokens only"
         source = prepared_data.find_source(data, run.task.columns)
-        if run.facts.get("data") != prepared_folder.short_digest(source.fingerprint()):
+        if run.facts.get("data") != corpus_shards.short_digest(source.fingerprint()):
             return "they have changed since"
         if source.bytes("train") > LARGEST_TEXT:
             return "they are too large to be read for this"

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any
 
 from glasshouse.data import prepared_data
+from glasshouse.data.corpus_shards import short_digest
 from glasshouse.data.documents import Document
-from glasshouse.data.prepared_folder import short_digest
 from glasshouse.formatting import without_controls
 from glasshouse.runs.run import Run
 from glasshouse.specs import declared, recipes, spec_files

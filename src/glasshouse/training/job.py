@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from glasshouse import models
-from glasshouse.data import batch_stages, prepared_data, prepared_folder
+from glasshouse.data import batch_stages, corpus_shards, prepared_data
 from glasshouse.data.batch_stages import BatchStages
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.prepared_data import PreparedData
@@ -101,7 +101,7 @@ class Job:
         devices.check_threads(spec.training.threads)
         adapted: list[str] = []
         # What else adapts does so to texts that are still to be prepared.
-        interval_only = spec.data.adapt == (evaluation_interval.FIELD,) or prepared_folder.named(spec.data)
+        interval_only = spec.data.adapt == (evaluation_interval.FIELD,) or corpus_shards.folder_of(spec.data)
         shortens = interval_only and evaluation_interval.FIELD in spec.data.adapt
         if interval_only:
             spec = adaptation.settled(spec)
