@@ -89,11 +89,7 @@ class JobFolder:
     def tasks(self) -> list[Any]:
         """What each task of an array does; empty outside arrays."""
         file = self.path / TASKS
-        try:
-            found = kept_json.read(file, list[Any]) if file.exists() else []
-        except (OSError, ValueError) as error:
-            raise LaunchError(f"{file} cannot be read ({error}); submit the study again") from None
-        return list(found)
+        return kept_json.required(file, list[Any], "submit the study again", LaunchError) if file.exists() else []
 
     def parts(self) -> tuple[int, int] | None:
         """How many parts are done, and how many there are; None if they are not known yet."""

@@ -108,8 +108,5 @@ def outcome_of(study: ScaleStudy) -> ForecastOutcome | None:
     path = study.path / FILE
     if not path.exists():
         return None
-    try:
-        forecast = kept_json.read(path, BudgetForecast)
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path} does not hold a forecast ({error}); restore or delete it") from None
+    forecast = kept_json.required(path, BudgetForecast, "restore or delete it")
     return ForecastOutcome(forecast, scale_study.losses_at(study, forecast.budget))

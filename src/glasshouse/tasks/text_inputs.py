@@ -18,7 +18,6 @@ from torch import Tensor
 
 from glasshouse.data.shards import Shard
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import Spec
 from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks.base import Batch
 from glasshouse.tokenizers import Tokenizer
@@ -50,11 +49,6 @@ class TextInputs:
         self.context, self.paired, self.segments = context, paired, segments
         self.prefix_and_suffix: tuple[list[int], list[int]] = ([], [])
         self.separator: list[int] = []
-
-    @classmethod
-    def from_spec(cls, spec: Spec) -> "TextInputs":
-        """Pairs are read if `data.second` names their second text."""
-        return cls(spec.data.context, bool(spec.data.second), int(spec.model.own.get("segments", 0)) > 1)
 
     def set_tokenizer(self, tokenizer: Tokenizer) -> None:
         """Receive the special tokens around texts and between the texts of a pair."""

@@ -33,7 +33,7 @@ class WholeTextTask(Task):
 
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
-        self.inputs = TextInputs.from_spec(spec)
+        self.inputs = TextInputs(self.context, bool(spec.data.second), int(spec.model.own.get("segments", 0)) > 1)
         self.group_by_length = read_settings(GroupByLength, spec.training.own).group_by_length
         if self.inputs.paired:
             self.columns = (*self.columns, "second")

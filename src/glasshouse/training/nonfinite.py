@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from glasshouse.records import atomic_files, checkpoint, kept_json
 from glasshouse.records.kept_schema import Step
-from glasshouse.specs.errors import RunError
 from glasshouse.tasks.base import Batch
 from glasshouse.training.engine import Engine
 
@@ -88,9 +87,7 @@ def _record_outputs(model: nn.Module, outputs: list[ModuleOutput]) -> Iterator[N
 
 def load(folder: Path) -> tuple[int, Batch, checkpoint.Tensors]:
     """(step, batch, weights) that `save` wrote."""
-    try:
-        step: int = kept_json.read(folder / "failure.json", FailureFile)["step"]
-    except (OSError, ValueError) as error:
-        raise RunError(f"{folder / 'failure.json'} cannot be read: {error}; train again to repeat the failure") from None
+    remedy = "train again to repeat the failure"
+    step: int = kept_json.required(folder / "failure.json", FailureFile, remedy)["step"]
     batch = checkpoint.load_tensors(folder / "batch.safetensors")
     return step, batch, checkpoint.load_tensors(folder / "model.safetensors")
