@@ -20,7 +20,7 @@ BITS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=8, max_size=60
 
 
 def accuracy(values: np.ndarray, **others: object) -> Baseline:
-    return Baseline("one", "one", {"accuracy": float(values.mean())}, values={"accuracy": values}, **others)
+    return Baseline("one", "one", {"accuracy": float(values.mean())}, values={"accuracy": values.tolist()}, **others)
 
 
 @given(BITS)
