@@ -56,7 +56,7 @@ def test_a_batch_holds_texts_truncated_and_padded_to_one_length(file):
         label = prepared.labels[batch["labels"][row]]
         assert set(text) <= set(WORDS[label])
         assert torch.equal(tokens[length:], torch.zeros(4 - int(length), dtype=torch.int64))
-    assert task.truncated(shard) == sum(len(shard.document(i)) > 4 for i in range(shard.documents)) > 0
+    assert task.truncated(shard) == sum(len(shard.texts(np.array([i]))[0]) > 4 for i in range(shard.documents)) > 0
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])

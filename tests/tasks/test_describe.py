@@ -49,7 +49,7 @@ def test_a_batch_holds_pictures_and_captions_shifted_by_one(picture_file):
     batch = task.batch(shard, 0, np.zeros(4, int), np.arange(4))
     assert batch["pictures"].shape == (4, 3, 16, 16)
     for row in range(4):
-        caption = shard.document(row).tolist()
+        caption = shard.texts(np.array([row]))[0]
         assert batch["inputs"][row].tolist() == [task.end, *caption]
         assert batch["targets"][row].tolist() == [*caption, task.end]
     assert task.prediction_count(batch) == 16
@@ -62,7 +62,7 @@ def test_the_end_of_a_truncated_caption_is_not_learned(picture_file):
     shard = prepared.splits["train"]
     batch = task.batch(shard, 0, np.zeros(2, int), np.arange(2))
     assert batch["inputs"].shape == (2, 3)
-    assert batch["targets"][0].tolist() == [*shard.document(0).tolist()[:2], IGNORED]
+    assert batch["targets"][0].tolist() == [*shard.texts(np.array([0]))[0][:2], IGNORED]
     assert task.truncated(shard) == shard.documents
 
 

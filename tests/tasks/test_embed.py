@@ -94,7 +94,7 @@ def test_a_batch_holds_both_texts_of_each_pair(pairs):
         for row, example in enumerate((0, 5, 9)):
             length = batch[f"{side}_lengths"][row]
             text = prepared.tokenizer.decode(batch[f"{side}_tokens"][row, :length].tolist())
-            assert text == prepared.tokenizer.decode(shard.document(example).tolist())
+            assert text == prepared.tokenizer.decode(shard.texts(np.array([example]))[0])
 
 
 def test_grouping_by_length_needs_fewer_tokens(pairs):
@@ -129,7 +129,7 @@ def test_metrics_are_of_the_search_among_all_targets(pairs):
 
     values = task.evaluate(Vectors(), shard, EvaluationSpec(batch=7)).items
     # The pairs of `ant bee` and `bee ant` have the same words, so one wrong target scores as high.
-    texts = [prepared.tokenizer.decode(shard.document(index).tolist()).split() for index in range(shard.documents)]
+    texts = [prepared.tokenizer.decode(shard.texts(np.array([index]))[0]).split() for index in range(shard.documents)]
     mirrored = np.array([text[::-1] in texts for text in texts])
     assert 0 < mirrored.sum() < len(texts)
     assert np.array_equal(values["recall_at_1"], (~mirrored).astype(float))

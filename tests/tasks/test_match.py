@@ -81,7 +81,7 @@ def test_a_batch_holds_texts_pictures_and_which_captions_are_equal(file):
     batch = task.batch(shard, 0, np.zeros(32, int), np.arange(32))
     assert batch["pictures"].shape == (32, 3, 16, 16)
     assert -1 <= batch["pictures"].min() < 0 < batch["pictures"].max() <= 1
-    texts = [prepared.tokenizer.decode(shard.document(index).tolist()) for index in range(32)]
+    texts = [prepared.tokenizer.decode(shard.texts(np.array([index]))[0]) for index in range(32)]
     for one, other in ((0, 1), (2, 9), (5, 30)):
         assert (batch["captions"][one] == batch["captions"][other]) == (texts[one] == texts[other])
     red, green, blue = (float(value) for value in batch["pictures"][0, :, 8, 2])

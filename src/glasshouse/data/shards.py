@@ -99,10 +99,6 @@ class Shard(ShardHeader):
         """The position of each document's separator, and the position after the last document."""
         return np.fromfile(self.file("starts"), dtype="<i8")
 
-    def document(self, index: int) -> np.ndarray:
-        begin, end = self.starts[index] + (self.mark is not None), self.starts[index + 1]
-        return np.asarray(self.tokens[begin:end], dtype=np.int64)
-
     def texts(self, examples: np.ndarray) -> list[list[int]]:
         """The tokens of several documents, without the separators."""
         begins = (self.starts[examples] + (self.mark is not None)).tolist()

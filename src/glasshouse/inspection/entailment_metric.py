@@ -228,8 +228,8 @@ def _training_pairs(judge: Run) -> list[str]:
     if not judge.spec.data.source and not judge.spec.data.files:
         return []
     shard = prepared_data.prepare(judge.spec.data, judge.tokenizer, columns=judge.task.columns).splits["train"]
-    count = min(shard.documents, VOCABULARY_PAIRS)
-    return [judge.tokenizer.decode(shard.document(index).tolist()) for index in range(count)]
+    pairs = shard.texts(np.arange(min(shard.documents, VOCABULARY_PAIRS)))
+    return list(map(judge.tokenizer.decode, pairs))
 
 
 def _words(text: str) -> list[str]:

@@ -3,6 +3,8 @@
 import statistics
 from typing import Any
 
+import numpy as np
+
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
@@ -24,8 +26,8 @@ def tokens_read_again(run: Run, cached: bool = True) -> float:
     task = run.task
     assert isinstance(task, Translate)
     test = _test_pairs(run)
-    [prompt] = task.decoder_prompts([test.document(0).tolist()])
-    target = test.target.document(0).tolist()[: task.max_lengths[1]]
+    [prompt] = task.decoder_prompts(test.texts(np.arange(1)))
+    target = test.target.texts(np.arange(1))[0][: task.max_lengths[1]]
     read = 0
 
     def count(module: Any, inputs: tuple[Any, ...], output: Any) -> None:
