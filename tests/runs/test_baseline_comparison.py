@@ -71,13 +71,13 @@ def test_the_stored_values_are_those_of_the_final_evaluation(rows: Path) -> None
 def test_replicas_and_further_runs_train_the_baselines_once(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The session shares a cache; a line of its own makes these data new.
     rows.write_text(rows.read_text() + "warm\ta line of its own\n")
-    written, real = [], baseline_cache._entry
+    written, real = [], baseline_cache.asdict
 
     def count(baseline: Baseline) -> dict[str, Any]:
         written.append(baseline.name)
         return real(baseline)
 
-    monkeypatch.setattr(baseline_cache, "_entry", count)
+    monkeypatch.setattr(baseline_cache, "asdict", count)
     settings = {**TINY, "training": {"epochs": 1, "batch": 8, "threads": 1, "precision": "fp32", "replicas": 2}}
     runs = glasshouse.runs.train_replicas("classifier", name="two", device="cpu", data={"files": [str(rows)]}, **settings)
     train(rows)

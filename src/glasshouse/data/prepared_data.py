@@ -53,11 +53,7 @@ def find_source(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
     for column in columns:
         if column not in source.columns:
             suitable = [name for name, other in catalogue.loadable("source").items() if column in other.columns]
-            raise DataError(
-                f"has no {column} for its texts; choose one of {', '.join(suitable)}, or use your own file",
-                "data.source",
-                data.source,
-            )
+            raise DataError(f"has no {column}; choose {', '.join(suitable)} or your own file", "data.source", data.source)
     return source.from_spec(data)
 
 

@@ -47,10 +47,8 @@ def assign_groups(groups: Sequence[str], validation: float, test: float) -> dict
     """
     sizes = Counter(groups)
     if len(sizes) <= sum(share > 0 for share in (validation, test)):
-        raise DataError(
-            f"{len(sizes)} groups are too few to hold some out",
-            remedies=[Remedy("data.group", "NAME", "choose other groups with"), HOLD_NONE_OUT],
-        )
+        other = Remedy("data.group", "NAME", "choose other groups with")
+        raise DataError(f"{len(sizes)} groups are too few to hold some out", remedies=[other, HOLD_NONE_OUT])
     wanted = dict(zip(SPLITS, (1 - validation - test, validation, test), strict=True))
     rows = dict.fromkeys(SPLITS, 0)
     splits = {}

@@ -67,10 +67,7 @@ def patch(
     texts = TextInput(run, clean), TextInput(run, corrupt)
     lengths = [len(text.source) or text.prompt_length or len(text.ids) for text in texts]
     if lengths[0] != lengths[1]:
-        raise GlasshouseError(
-            f"the clean text has {lengths[0]} tokens and the corrupt text {lengths[1]}, but patching needs equally many; "
-            "replace words by others of as many tokens"
-        )
+        raise GlasshouseError(f"the texts have {lengths[0]} and {lengths[1]} tokens and need equally many; replace words")
     start = texts[0].prompt_length
     if texts[0].source or start:
         # Both decoders read the clean translation, so that only the sources differ.
@@ -87,10 +84,7 @@ def patch(
     with torch.inference_mode():
         high, low = (float(outcome(text.forward())[0]) for text in texts)
         if abs(high - low) < SMALLEST_DIFFERENCE:
-            raise GlasshouseError(
-                f"both texts give {predictions[0].name!r} the same logit ({high:.4g}), so that there is nothing to restore; "
-                "choose texts that differ more, or another prediction (--position, --target)"
-            )
+            raise GlasshouseError(f"both texts give {predictions[0].name!r} the logit {high:.4g}; choose other texts")
         kinds = _kinds(texts[0])
         probes = [probe for _, _, rows in kinds for _, probe in rows]
         with capture(run.model, *dict.fromkeys(probes)) as saved:

@@ -42,11 +42,8 @@ def attention_map(run: Run, text: str | Sequence[int], attention: str = "", laye
     task = run.task
     if not isinstance(task, Translate):
         if attention:
-            raise GlasshouseError(
-                f"needs a run that translates, but the task of {run.name} is {run.spec.task!r}; leave it out",
-                "attention",
-                attention,
-            )
+            problem = f"needs a run that translates, and {run.name} has task={run.spec.task!r}; leave it out"
+            raise GlasshouseError(problem, "attention", attention)
         ids = TextInput(run, text).ids if isinstance(text, str) else [int(token) for token in text]
         return _self_attention(run, ids[: run.spec.data.context], layer)
     choices = ("decoder",) if task.decoder_only else tuple(PROBES)

@@ -41,10 +41,7 @@ def edit(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tensor]]) -> I
     def replace(name: str, function: Callable[[Tensor], Tensor], _: nn.Module, __: Any, output: Any) -> Tensor:
         edited = function(output)
         if edited.shape != output.shape:
-            raise GlasshouseError(
-                f"the edit of {name!r} returned the shape {tuple(edited.shape)}, but the activation has "
-                f"{tuple(output.shape)}; return a tensor of the same shape"
-            )
+            raise GlasshouseError(f"the edit of {name!r} gave {tuple(edited.shape)}; return the shape {tuple(output.shape)}")
         return edited
 
     with ExitStack() as hooks:
@@ -67,9 +64,7 @@ def matching_probes(model: nn.Module, *patterns: str) -> list[str]:
         expression = re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^.]*")
         matches = [name for name in available if re.fullmatch(expression, name)]
         if not matches:
-            raise GlasshouseError(
-                f"the model has no probe {pattern!r}{catalogue.did_you_mean(pattern, available)}; "
-                "glasshouse.inspection.capture.probes(model) lists them"
-            )
+            suggestion = catalogue.did_you_mean(pattern, available)
+            raise GlasshouseError(f"the model has no probe {pattern!r}{suggestion}; capture.probes(model) lists them")
         selected |= dict.fromkeys(matches)
     return list(selected)

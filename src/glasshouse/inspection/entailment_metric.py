@@ -141,10 +141,7 @@ def measure(
     intervals (`.low`, `.high`), and the accuracy of the judge (`judge.KIND`).
     """
     if not isinstance(run.task, Translate):
-        raise GlasshouseError(
-            f"the metric {METRIC} needs a run that translates, but {run.name} has task={run.spec.task!r}; "
-            "train one with: glasshouse train scene-translator"
-        )
+        raise GlasshouseError(f"{run.name} does not translate (task={run.spec.task!r}); train scene-translator")
     if examples < 1:
         raise GlasshouseError("is below 1; choose 1 or more", "examples", examples)
     entailment_judge, pairs_by_split = Judge(judge), _held_out_pairs(run, data, examples)

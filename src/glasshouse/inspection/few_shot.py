@@ -149,10 +149,7 @@ class _PromptWriter:
         self.prefix = self.tokenizer.prefix_and_suffix[0] or [token for token in [start] if token is not None]
         self.room = run.spec.data.context - len(self.prefix) - longest
         if self.room < 1:
-            raise DataError(
-                f"the longest label has {longest} tokens, which leaves no room for a text in the context of {run.name} "
-                f"({run.spec.data.context} tokens); shorten the labels or choose a run with a longer context"
-            )
+            raise DataError(f"a label of {longest} tokens leaves no room in the context {run.spec.data.context}; shorten it")
 
     def write(self, examples: Sequence[str], text: str) -> _Prompt:
         """The examples and the query. If they do not fit, the earliest examples are left out first."""
@@ -175,10 +172,7 @@ def _tokenize_labels(run: Run, template: Template, labels: tuple[str, ...]) -> l
     seen: dict[tuple[int, ...], str] = {}
     for label, tokens in zip(labels, label_tokens, strict=True):
         if other := seen.get(tuple(tokens)):
-            raise DataError(
-                f"the labels {other!r} and {label!r} have the same tokens in {run.name}; choose other labels, "
-                "or a run whose vocabulary contains them"
-            )
+            raise DataError(f"the labels {other!r} and {label!r} have the same tokens in {run.name}; choose other labels")
         if not tokens:
             raise DataError(f"the label {label!r} has no tokens; choose another label")
         seen[tuple(tokens)] = label

@@ -94,10 +94,8 @@ def head_statistics(run: Run, batches: Sequence[Batch], progress: Progress = no_
     refuse_pictures(run)
     names = [name for name in attentions(run.model) if hasattr(run.model.get_submodule(name), "weights")]
     if not names:
-        raise GlasshouseError(
-            f"{run.name} has model.attention={run.spec.model.attention!r}, which never forms attention weights; there "
-            "are no statistics to show (glasshouse lens and attribute work)"
-        )
+        attention = run.spec.model.attention
+        raise GlasshouseError(f"{run.name} has model.attention={attention!r} without weights; try lens or attribute")
     specials = torch.tensor(sorted(run.tokenizer.specials.values()), device=run.device)
     sums = {name: _Sums() for name in names}
     for index, (batch, activations) in enumerate(captured(run, batches, [f"{name}.weights" for name in names])):

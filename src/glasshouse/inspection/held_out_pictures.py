@@ -41,10 +41,7 @@ Target = str | int | PathLike[str] | np.ndarray | None
 def held_out(run: Run) -> tuple[np.ndarray, list[str]]:
     """The pictures (M, S, S, 3) of the test split, or of the validation split if that is empty, and their captions."""
     if not run.spec.data.source and not run.spec.data.files:
-        raise DataError(
-            f"{run.name} was imported without data: it has no held-out pictures, and their preprocessing is not known; "
-            "use a run that was trained here: glasshouse train scene-clip"
-        )
+        raise DataError(f"{run.name} was imported without data and pictures; use a run of glasshouse train scene-clip")
     source = prepared_data.find_source(run.spec.data, ("picture",))
     documents = list(source.documents("test")) or list(source.documents("validation"))
     if not documents:
@@ -60,18 +57,12 @@ def find(run: Run, target: Target, size: int) -> tuple[np.ndarray, str, str]:
     """
     if isinstance(target, np.ndarray):
         if target.shape != (size, size, 3) or target.dtype != np.uint8:
-            raise GlasshouseError(
-                f"the picture has shape {target.shape} and type {target.dtype}, but {run.name} needs shape "
-                f"({size}, {size}, 3) and type uint8; resize and convert it"
-            )
+            raise GlasshouseError(f"the picture is {target.dtype}{target.shape}; make it uint8({size}, {size}, 3)")
         return target, "a picture", ""
     if target is None or isinstance(target, int) or re.fullmatch(r"-?[0-9]+", str(target)):
         (pictures, captions), number = held_out(run), int(str(target or 0))
         if not 0 <= number < len(captions):
-            raise GlasshouseError(
-                f"there is no held-out picture {number}: {run.name} has {len(captions)}, numbered from 0; "
-                "choose one of these, or a picture file"
-            )
+            raise GlasshouseError(f"{run.name} has {len(captions)} held-out pictures and no {number}; choose one, or a file")
         return pictures[number], f"held-out picture {number}", captions[number]
     path = user_paths.expand(target)
     return read_picture(path, size), path.name, ""
@@ -91,10 +82,7 @@ def describe(run: Run, targets: Sequence[Target] = (), progress: Progress = no_p
     """Describe pictures: files, numbers of held-out pictures, or uint8 arrays; by default the first held-out ones."""
     task = run.task
     if not isinstance(task, Describe):
-        raise GlasshouseError(
-            f"{run.name} does not describe pictures: its task is {run.spec.task!r}; train a model that does: "
-            "glasshouse train scene-describer"
-        )
+        raise GlasshouseError(f"{run.name} describes no pictures; one that does: glasshouse train scene-describer")
     found = [find(run, target, task.size) for target in targets or DEFAULT]
     texts: list[str] = []
     settings = run.spec.evaluation
@@ -162,8 +150,7 @@ def _unknown_words(run: Run, prompt: str) -> tuple[str, ...]:
 def _check(run: Run) -> DualEncoder:
     if not isinstance(run.model, DualEncoder):
         raise GlasshouseError(
-            f"{run.name} has model.kind={run.spec.model.kind!r}, but comparing texts with pictures needs 'dual-encoder'; "
-            "train one with: glasshouse train scene-clip"
+            f"model.kind={run.spec.model.kind!r} is no dual-encoder; glasshouse train scene-clip makes one"
         )
     return run.model
 

@@ -66,16 +66,11 @@ def prune_heads(
     _check_share(share)
     importance = head_importance(run, batches, (by,), progress=progress)
     if by not in importance.scores:
-        raise GlasshouseError(
-            f"{run.name} has model.attention={run.spec.model.attention!r}, which never forms attention weights; choose "
-            "ablation or gradient"
-        )
+        attention = run.spec.model.attention
+        raise GlasshouseError(f"{run.name} has model.attention={attention!r} without weights; choose ablation or gradient")
     removed = least_important(run.model, importance, by, share)
     if not removed:
-        raise GlasshouseError(
-            f"a share of {share:g} of the {len(importance.heads)} heads of {run.name} leaves nothing to remove: every "
-            "attention keeps a head, and heads that share keys and values stay together; choose a larger share"
-        )
+        raise GlasshouseError(f"a share of {share:g} of {len(importance.heads)} heads removes none; choose a larger share")
     heads = len(importance.heads)
     origin = f"{run.name} without {len(removed)} of {heads} heads"
     return _write(run, without_heads(run.model, removed), name, origin, removed, heads)

@@ -216,20 +216,14 @@ class TextInput:
         tokens = [int(token) for token in self.run.tokenizer.encode(target)]
         if len(tokens) != 1:
             pieces = " ".join(map(repr, token_texts(self.run, tokens)))
-            raise GlasshouseError(
-                f"target {target!r} must be one token, but it is {len(tokens)}: {pieces}; choose one of them (most words of "
-                "byte-pair tokenizers begin with a space)"
-            )
+            raise GlasshouseError(f"target {target!r} is {len(tokens)} tokens and must be one: {pieces}; choose one of them")
         return tokens[0]
 
 
 def check_length(run: Run, tokens: int, limit: int) -> None:
     """Refuse a text that is longer than the run's model was trained to read."""
     if tokens > limit:
-        raise GlasshouseError(
-            f"the text has {tokens} tokens, but {run.name} reads at most {limit} "
-            f"(data.context={run.spec.data.context}); shorten the text"
-        )
+        raise GlasshouseError(f"the text has {tokens} tokens and {run.name} reads {limit} (data.context); shorten the text")
 
 
 def token_texts(run: Run, ids: Sequence[int]) -> tuple[str, ...]:

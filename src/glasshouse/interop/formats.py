@@ -53,20 +53,14 @@ def _read(path: Path, tokenizer: Path | None) -> ImportedModel:
     if first_bytes[:4] == b"GGUF" or path.suffix == ".gguf":
         return gguf_models.read(path)
     if path.suffix in (".pt", ".pth", ".pkl", ".pickle", ".ckpt") or first_bytes[:2] in (b"PK", b"\x80\x02"):
-        raise CannotImport(
-            f"{path} is a pickle checkpoint, which is never opened because unpickling can run any code; "
-            "save the model as safetensors (save_pretrained does) and import the directory"
-        )
+        raise CannotImport(f"{path} is a pickle, which can run any code and is never opened; save the model as safetensors")
     if path.suffix == ".safetensors":
         raise CannotImport(f"{path} holds weights without a config; import the directory with it and config.json")
     if first_bytes[:2] == GZIP:
         raise CannotImport(f"{path} is compressed; a packed run is opened with: glasshouse unpack {path}")
     if path.suffix == ".bin":
         return llama2c.read(path, tokenizer)
-    raise CannotImport(
-        f"{path} is not a model file that can be imported; give a Hugging Face directory, a .gguf file or a llama2.c .bin "
-        "file"
-    )
+    raise CannotImport(f"{path} is no model file; give a Hugging Face directory, a .gguf file or a llama2.c .bin file")
 
 
 def resolve(name_or_path: str | PathLike[str]) -> Path:
@@ -118,10 +112,8 @@ def package_directory(name: str) -> Path:
     if directories:
         found = ", ".join(f"{PACKAGE}{package}/{directory.relative_to(root)}" for directory in directories)
         raise CannotImport(f"the package {package!r} has several models; choose one of: {found}")
-    raise CannotImport(
-        f"the package {name!r} has no folder with {CONFIG} and {WEIGHTS}{huggingface.pickles_in(root / folder)}; choose a "
-        "package that holds a Hugging Face model"
-    )
+    pickles = huggingface.pickles_in(root / folder)
+    raise CannotImport(f"the package {name!r} has no folder with {CONFIG} and {WEIGHTS}{pickles}; choose another")
 
 
 def _package_folder(name: str) -> Path:
@@ -130,8 +122,5 @@ def _package_folder(name: str) -> Path:
     # A dotted name would import the parent package.
     spec = importlib.util.find_spec(module) if re.fullmatch(r"[A-Za-z_]\w*", module) else None
     if spec is None or not spec.submodule_search_locations:
-        raise CannotImport(
-            f"there is no installed package {name!r} with files of its own; install it with: pip install {name}, "
-            "or give the path of a model directory"
-        )
+        raise CannotImport(f"no package {name!r} with files is installed; pip install {name}, or give a directory")
     return Path(next(iter(spec.submodule_search_locations)))

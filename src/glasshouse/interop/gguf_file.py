@@ -57,10 +57,8 @@ class GGUF:
         self._position = 0
         magic, version = bytes(self._read(4, "<u1")), self._read_number("<u4")
         if magic != MAGIC or version not in VERSIONS:
-            raise CannotImport(
-                f"{path} must be a little-endian GGUF file of version {' or '.join(map(str, VERSIONS))}, but starts with "
-                f"{magic!r} and the number {version}; check the path"
-            )
+            versions = " or ".join(map(str, VERSIONS))
+            raise CannotImport(f"{path} begins with {magic!r} and {version}, not GGUF and {versions}; check the path")
         self._items = 0
         tensors, entries = self._read_count("tensors"), self._read_count("metadata entries")
         self.metadata: dict[str, Any] = {}
@@ -83,10 +81,7 @@ class GGUF:
             rows = np.asarray(raw).reshape(gguf.quant_shape_to_byte_shape(info.shape, quantisation))
             return torch.from_numpy(np.array(gguf.dequantize(rows, quantisation), np.float32).reshape(info.shape))
         except NotImplementedError:
-            raise CannotImport(
-                f"{self.path}: the tensor {name!r} has the type {quantisation.name}, which cannot be dequantised; "
-                "choose a file with another quantisation"
-            ) from None
+            raise CannotImport(f"{self.path}: {name!r} is {quantisation.name}, not readable; choose another file") from None
 
     def _read_tensor_infos(self, count: int) -> dict[str, TensorInfo]:
         infos: dict[str, TensorInfo] = {}

@@ -39,20 +39,11 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     `document` is the contents of the tokenizer.json. Ids that only the model has are marked as unused.
     """
     if tokenizer.vocabulary > vocabulary:
-        raise CannotExport(
-            f"the tokenizer has {tokenizer.vocabulary} tokens, but the model only {vocabulary}; "
-            "every token of a GGUF file needs a row of the embedding"
-        )
+        raise CannotExport(f"the tokenizer has {tokenizer.vocabulary} tokens and the model {vocabulary} rows; train again")
     if tokenizer.end_of_text is None:
-        raise CannotExport(
-            "the tokenizer has no end-of-text token, and llama.cpp would take an ordinary token for it; "
-            "train with a tokenizer that has one"
-        )
+        raise CannotExport("the tokenizer has no end-of-text token; train with one that has")
     if not isinstance(tokenizer, BytePair | ExternalTokenizer):
-        raise CannotExport(
-            f"llama.cpp has no tokenizer of the kind {tokenizer.name!r}; train with data.tokenizer=byte-pair to export a "
-            "GGUF file"
-        )
+        raise CannotExport(f"llama.cpp has no tokenizer like {tokenizer.name!r}; train with data.tokenizer=byte-pair")
     byte_pair = tokenizer if isinstance(tokenizer, BytePair) else _as_byte_pair(document)
     if byte_pair is not None:
         metadata = _write_byte_pair(byte_pair, tokenizer, document)
@@ -92,10 +83,7 @@ def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any] | None:
             )
     for name in ("bos_token_id", "eos_token_id"):
         if name in entries and not (isinstance(entries[name], int) and 0 <= entries[name] < len(texts)):
-            raise CannotImport(
-                f"{where} has {PREFIX}{name}={entries[name]}, but its token ids go from 0 to {len(texts) - 1}; "
-                "export the file again"
-            )
+            raise CannotImport(f"{where}: {PREFIX}{name}={entries[name]} is not from 0 to {len(texts) - 1}; export it again")
     if kind == "gpt2":
         return _byte_pair_document(entries, where, *PRE_TOKENIZERS[splitter])
     pieces = ScoredPieces(
@@ -133,18 +121,12 @@ def _write_byte_pair(byte_pair: BytePair, tokenizer: Tokenizer, document: Mappin
     model, pattern = document["model"], byte_pair.pattern
     before, after = tokenizer.prefix_and_suffix
     if len(before) > 1 or after:
-        raise CannotExport(
-            f"the tokenizer puts the ids {before} before a text and {after} after it, but a GGUF file can hold only one "
-            "start token"
-        )
+        raise CannotExport(f"{before} before a text and {after} after it do not fit into a GGUF file; use one start token")
     texts = {id: text for text, id in model["vocab"].items()}
     specials = {id: text for text, id in byte_pair.specials.items()}
     ordinary = [byte_pair.token_bytes(id) for id in texts if id not in specials]
     if pattern == "gpt-4" and any(LONG_S in token[:-1] for token in ordinary):
-        raise CannotExport(
-            "the tokenizer has tokens with letters after ſ (U+017F), and after an apostrophe llama.cpp splits them in "
-            "another place than data.pattern='gpt-4'; train with data.pattern=gpt-2 to export a GGUF file"
-        )
+        raise CannotExport("llama.cpp splits words after ſ (U+017F) in another way; train with data.pattern=gpt-2")
     rule = (pattern, bool(model.get("ignore_merges")))
     names = [name for name, its_rule in PRE_TOKENIZERS.items() if its_rule == rule]
     if not names:

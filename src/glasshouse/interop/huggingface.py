@@ -89,10 +89,7 @@ def _read_tensors(directory: Path) -> Tensors:
         return _load(directory / WEIGHTS)
     index = directory / INDEX
     if not index.is_file():
-        raise CannotImport(
-            f"{directory} has neither {WEIGHTS} nor {INDEX}{pickles_in(directory)}; save the model as safetensors "
-            "(save_pretrained does), or download it again"
-        )
+        raise CannotImport(f"{directory} has no {WEIGHTS} or {INDEX}{pickles_in(directory)}; save the model as safetensors")
     file_of_tensor = _read_json(index).get("weight_map")
     if not isinstance(file_of_tensor, dict) or not all(isinstance(file, str) for file in file_of_tensor.values()):
         raise CannotImport(f"{index} has no weight_map that gives the file of every tensor; download or export it again")
@@ -179,10 +176,7 @@ def _refuse_links(directory: Path) -> None:
         if path.is_symlink():
             target = path.resolve()
             if not (target.is_relative_to(inside) or target.parent == inside.parent.parent / "blobs"):
-                raise CannotImport(
-                    f"{path} is a symbolic link to {os.readlink(path)}, outside of its directory; copy the file there if "
-                    "you trust it"
-                )
+                raise CannotImport(f"{path} is a link to {os.readlink(path)}, outside of its directory; copy the file there")
 
 
 def _label_names(labels: Sequence[str], task: str) -> dict[str, Any]:

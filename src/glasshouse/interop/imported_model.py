@@ -56,10 +56,7 @@ def check_memory(path: Path, numbers: int) -> None:
     """Refuse a model with more numbers than fit into the memory of this machine, before any of them is read."""
     needed, free = numbers * BYTES_PER_NUMBER, machine.available_memory()
     if needed > free:
-        raise CannotImport(
-            f"{path} holds {numbers:,} numbers, which take {needed:,} bytes to import, and this machine has {free:,} free; "
-            "import it on a larger machine, or choose a smaller model"
-        )
+        raise CannotImport(f"{path} takes {needed:,} bytes to import, and {free:,} are free; choose a smaller model")
 
 
 def build(
@@ -69,10 +66,8 @@ def build(
     layers = values["layers"] + values.get("encoder_layers", 0) + values.get("image_layers", 0)
     embedding, numbers = values["vocabulary"] * values["width"], sum(tensor.numel() for tensor in theirs.values())
     if layers > len(theirs) or embedding > numbers:  # before such a model is built
-        raise CannotImport(
-            f"{where} has {layers} layers and an embedding of {embedding} numbers according to its config.json or metadata, "
-            f"but only {len(theirs)} tensors of {numbers} numbers; download or export it again"
-        )
+        sizes = f"{layers} layers and an embedding of {embedding}, but only {len(theirs)} tensors of {numbers} numbers"
+        raise CannotImport(f"{where} has {sizes}; download or export it again")
     context, vocabulary = values["context"], values["vocabulary"]
     model = with_field_values(ModelSpec(), values)
     try:
@@ -96,10 +91,8 @@ def check_tokenizer(imported: ImportedModel) -> None:
     except GlasshouseError as error:
         raise CannotImport(f"{imported.origin}: {error}") from None
     if tokenizer.vocabulary > imported.vocabulary:
-        raise CannotImport(
-            f"{imported.origin} has a tokenizer of {tokenizer.vocabulary} tokens, but a model of only "
-            f"{imported.vocabulary}; import it with the tokenizer of this model"
-        )
+        counts = f"a tokenizer of {tokenizer.vocabulary} tokens and a model of {imported.vocabulary}"
+        raise CannotImport(f"{imported.origin} has {counts}; import it with the tokenizer of this model")
 
 
 def joins_pairs(tokenizer: Mapping[str, Any] | None) -> bool:

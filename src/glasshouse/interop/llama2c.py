@@ -74,16 +74,11 @@ def read_header(path: Path) -> tuple[dict[str, int], bool]:
     listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
     width, heads, key_value_heads = sizes["dim"], sizes["n_heads"], sizes["n_kv_heads"]
     if not all(0 < size < _MAX_SIZE for size in sizes.values()) or width % (2 * heads) or heads % key_value_heads:
-        raise CannotImport(
-            f"{path} is not a llama2.c model: its header has {listing}, but sizes must be positive, n_kv_heads must divide "
-            "n_heads, and n_heads must divide dim into even head widths; export a newer file again with --version 0"
-        )
+        rule = "sizes must be positive, n_kv_heads divide n_heads, and n_heads divide dim into even widths"
+        raise CannotImport(f"{path} is no llama2.c model: it has {listing}, but {rule}; export it with --version 0")
     expected = HEADER.size + 4 * number_count(tensor_shapes(sizes, tied))
     if length != expected:
-        raise CannotImport(
-            f"{path} must have the {expected} bytes that its header ({listing}) requires, but it has {length}; download or "
-            "export it again"
-        )
+        raise CannotImport(f"{path} has {length} bytes and needs {expected} for {listing}; download or export it again")
     return sizes, tied
 
 
@@ -135,10 +130,7 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
             raise ValueError(f"its pieces from {FIRST_BYTE_ID} on are not the 256 byte pieces")
     except (struct.error, ValueError) as error:
         where = f"piece {len(texts)} cannot be read: " if len(texts) < vocabulary else ""
-        raise CannotImport(
-            f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: {where}{error}; give the tokenizer "
-            f"of this model, usually tok{vocabulary}.bin or tokenizer.bin"
-        ) from None
+        raise CannotImport(f"{path} is no tokenizer of {vocabulary}: {where}{error}; give tok{vocabulary}.bin") from None
     types = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * (vocabulary - FIRST_BYTE_ID - 256)]
     # llama2.c stores the pieces as it prints them: special tokens between line breaks, and spaces as they are.
     texts[:FIRST_BYTE_ID] = ["<unk>", "<s>", "</s>"]

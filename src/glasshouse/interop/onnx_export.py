@@ -128,10 +128,7 @@ def _write(run: Run, model: _Graph, path: Path) -> None:
             )
     except torch.onnx.errors.OnnxExporterError as error:
         reason = str(error).split("## Exception summary")[-1].strip().split("\n")[0]
-        raise CannotExport(
-            f"{run.name} cannot be exported: torch.onnx cannot translate a part of this model ({reason}); train a model "
-            "with other parts, or share the run folder itself"
-        ) from None
+        raise CannotExport(f"{run.name} has a part that torch.onnx cannot translate ({reason}); train without it") from None
     assert program is not None
     program.model.metadata_props.update(_metadata(run))
     program.save(path)
@@ -165,11 +162,8 @@ def _check_outputs(run: Run, path: Path) -> None:
         (theirs,) = session.run(None, {input_name(name): value.numpy() for name, value in inputs.items()})
         if ours.shape != theirs.shape or not np.allclose(theirs, ours, rtol=TOLERANCE, atol=TOLERANCE):
             difference = np.abs(theirs - ours).max() if ours.shape == theirs.shape else "their shape"
-            raise CannotExport(
-                f"{run.name} in onnxruntime must give the outputs of the run to {TOLERANCE:g}, but for {batch} texts of "
-                f"{length} tokens they differ by {difference}; the file was deleted; please report this with the run's "
-                "spec.toml"
-            )
+            place = f"for {batch} texts of {length} tokens"
+            raise CannotExport(f"{run.name} in onnxruntime differs by {difference} {place}; please report its spec.toml")
 
 
 @torch.library.custom_op("glasshouse::recurrence", mutates_args=())

@@ -149,12 +149,8 @@ class Tokenizer(ABC):
             raise GlasshouseError("a special token must have at least one character; remove the empty one from `specials`")
         fewest = len(special_tokens) + cls.fewest_ordinary
         if vocabulary < fewest:
-            raise GlasshouseError(
-                f"is too small for {len(special_tokens)} special tokens ({', '.join(special_tokens)}) and at least "
-                f"{cls.fewest_ordinary} other tokens; choose {fewest} or more",
-                "vocabulary",
-                vocabulary,
-            )
+            few = f"is too small for {', '.join(special_tokens)} and {cls.fewest_ordinary} others; choose {fewest} or more"
+            raise GlasshouseError(few, "vocabulary", vocabulary)
         return cls._learn(chunks, vocabulary, special_tokens, progress, pattern, processes)
 
     @classmethod
@@ -208,7 +204,4 @@ def encode_unicode(text: str, encoding: str) -> bytes:
     try:
         return text.encode(encoding)
     except UnicodeEncodeError as error:
-        raise DataError(
-            f"the text contains the lone surrogate U+{ord(text[error.start]):04X} at index {error.start}, which is not a "
-            "character; remove it, or read the text with errors='replace'"
-        ) from None
+        raise DataError(f"U+{ord(text[error.start]):04X} at index {error.start} is a lone surrogate; remove it") from None

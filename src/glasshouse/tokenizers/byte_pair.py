@@ -172,11 +172,8 @@ class BytePair(Tokenizer):
         )
         if reached < target:
             possible = reached + shift
-            raise VocabularyTooLarge(
-                f"data.vocabulary={vocabulary} is too large for this text, which gives at most {possible} tokens; "
-                f"choose data.vocabulary={possible} or less, or add more text",
-                possible,
-            )
+            problem = f"data.vocabulary={vocabulary} is too large for this text; choose data.vocabulary={possible} or less"
+            raise VocabularyTooLarge(problem, possible)
         tokens: list[bytes] = [special.encode() for special in specials] + [bytes([byte]) for byte in alphabet]
         merges = [(left + shift, right + shift, id + shift) for left, right, id in learned]
         halves = {id: (left, right) for left, right, id in reversed(merges)}
@@ -186,10 +183,7 @@ class BytePair(Tokenizer):
         written = {to_letters(token) for token in tokens[shift:]}
         for special in specials:
             if special in written:
-                raise GlasshouseError(
-                    f"the special token {special!r} is written like an ordinary token in tokenizer.json; choose a longer "
-                    "one, or one with brackets such as <|...|>"
-                )
+                raise GlasshouseError(f"the special token {special!r} is also an ordinary one; choose one like <|...|>")
         return cls(tokens, merges, {special: id for id, special in enumerate(specials)}, pattern)
 
     def _to_json(self) -> dict[str, Any]:

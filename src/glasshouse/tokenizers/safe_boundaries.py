@@ -75,11 +75,8 @@ def split_into_blocks(chunks: Iterable[str], specials: Iterable[str] = (), size:
                 start = first + boundary
                 needed, searched = size, 0
             elif needed >= LONGEST_BLOCK:
-                raise DataError(
-                    f"the text has {needed:,} characters without a space or a line end after a word, from "
-                    f"{buffer[start : start + 20]!r} on, and at most {LONGEST_BLOCK:,} are encoded at once; check that the "
-                    "file is text, or insert spaces or line breaks"
-                )
+                place = f"{needed:,} characters from {buffer[start : start + 20]!r} on have no place to divide them"
+                raise DataError(f"{place}; check that the file is text, or insert spaces or line breaks")
             else:
                 needed, searched = 2 * needed, needed
         buffer = buffer[start:]

@@ -169,10 +169,7 @@ class CoursePigLatinWords(PublishedSource):
                 if translation not in pairs.setdefault(word, []):
                     pairs[word].append(translation)
         if not pairs:
-            raise DataError(
-                f"{path}: no line is a word, a space and its translation in lower-case letters; "
-                "replace the file with the published one"
-            )
+            raise DataError(f"{path} has no line with a word and its translation; replace it with the published file")
         return pairs
 
 

@@ -41,10 +41,7 @@ def read(path: Path, form: TableFormat = TableFormat()) -> DataTable:  # noqa: B
     if reader := READERS.get(text_files.suffix(path)):
         return reader(path, form)
     text_files.refuse_spreadsheet(path)
-    raise DataError(
-        f"{path} must be a table to be read as rows: {', '.join(READERS)} (and .gz or .zst of these); "
-        "rename it or convert it"
-    )
+    raise DataError(f"{path} is no table ({', '.join(READERS)}, or .gz or .zst of these); rename it or convert it")
 
 
 def read_class_folder(folder: Path, classes: dict[str, list[Path]], form: TableFormat) -> DataTable:

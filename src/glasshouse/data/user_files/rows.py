@@ -179,10 +179,7 @@ class UserRows(Source):
                 if "tags" in self.wanted and reading.has_sentences(path, self.form):
                     yield reading.read_conll(path, self.form, self.data.label)
                 elif "target" in self.wanted and not reading.is_table(path):
-                    raise DataError(
-                        f"{path}: translation pairs must be in a table ({', '.join(reading.READERS)}), or in two parallel "
-                        "text files, of the source and of the target"
-                    )
+                    raise DataError(f"{path} is no table ({', '.join(reading.READERS)}); use one, or two parallel texts")
                 else:
                     yield reading.read(path, self.form)
 

@@ -168,10 +168,7 @@ class Architecture:
         for other, name in copies.items():
             copy = normalised.pop(other, None)
             if copy is not None and not torch.equal(normalised.setdefault(name, copy), copy):
-                raise CannotImport(
-                    f"{where}: {name!r} and {other!r} must be equal, because they are one tensor here; if the output is "
-                    "separate, set tie_word_embeddings to false in config.json"
-                )
+                raise CannotImport(f"{where}: {name!r} and {other!r} differ; if meant so, set tie_word_embeddings to false")
         for other, name in fallbacks.items():
             if other in normalised:
                 normalised.setdefault(name, normalised.pop(other))

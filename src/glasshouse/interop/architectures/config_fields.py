@@ -59,10 +59,7 @@ class ConfigField:
             if self.value_if_unequal is not None:
                 return self.value_if_unequal
             settings = " and ".join(f"{key}={value!r}" for key, value in zip(self.keys, candidates, strict=True))
-            raise CannotImport(
-                f"{settings} differ, but Glasshouse has one field for them, model.{self.spec_field}; "
-                "only models with equal values can be imported"
-            )
+            raise CannotImport(f"{settings} differ, but are one field, model.{self.spec_field}; import another model")
         key, value = self.keys[0], candidates[0]
         if self.value_names is not None:
             if not isinstance(value, str) or value not in self.value_names:
