@@ -122,7 +122,7 @@ def read(path: Path) -> ImportedModel:
     table = next((architecture for architecture in ARCHITECTURES if architecture.name == name), None)
     if table is None or "rope_freqs.weight" in file.tensors:
         names = " or ".join(architecture.name for architecture in ARCHITECTURES)
-        raise CannotImport(f"{path} has the architecture {name!r}; it must be {names}, without scaled rotary frequencies")
+        raise CannotImport(f"{path} has the architecture {name!r}; it must be {names}, without 'rope_freqs.weight'")
     imported_model.check_memory(path, sum(math.prod(info.shape) for info in file.tensors.values()))
     theirs = {tensor: file.tensor(tensor) for tensor in file.tensors}
     if "token_embd.weight" not in theirs or theirs["token_embd.weight"].dim() != 2:

@@ -67,7 +67,7 @@ def build(
     embedding, numbers = values["vocabulary"] * values["width"], sum(tensor.numel() for tensor in theirs.values())
     if layers > len(theirs) or embedding > numbers:  # before such a model is built
         sizes = f"{layers} layers and an embedding of {embedding}, but only {len(theirs)} tensors of {numbers} numbers"
-        raise CannotImport(f"{where} has {sizes}; download or export it again")
+        raise CannotImport(f"{where} has {sizes}; check its config.json or metadata")
     context, vocabulary = values["context"], values["vocabulary"]
     model = with_field_values(ModelSpec(), values)
     try:

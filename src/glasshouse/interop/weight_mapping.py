@@ -141,7 +141,7 @@ def import_tensors(
             raise CannotImport(f"{where}: {shown} must give shape {tuple(shapes[name])} in this model; check the config")
         ours[name] = converted.to(torch.float32).contiguous()
         if wrong := int((~torch.isfinite(ours[name])).sum()):
-            raise CannotImport(f"{where}: {shown} has {wrong:,} NaN or infinite values; download or export it again")
+            raise CannotImport(f"{where}: {wrong:,} of {converted.numel():,} values of {shown} are not finite; export again")
     return ours
 
 
