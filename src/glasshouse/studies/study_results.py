@@ -16,7 +16,7 @@ from glasshouse.results import plain_verdict, study_text
 from glasshouse.results.study import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import multiverse, study_replication, study_values
+from glasshouse.studies import multiverse, study_request, study_values
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.verdicts.verdict import Difference, summarise
 
@@ -94,7 +94,7 @@ def _replications(
     if design.replicates:
         pairs = [(StudyFolder(containment.folder_within(study.path.parent, [design.replicates], study.path / FILE)), study)]
     else:
-        pairs = [(study, other) for other in study_replication.replications_of(study)]
+        pairs = [(study, other) for other in study_request.replications_of(study)]
     outcomes = []
     for pair in pairs:
         words: dict[str, tuple[str, str]] = {}
@@ -121,7 +121,7 @@ def _word(differences: dict[str, Difference], arm: str) -> str:
 def _multiverse(study: StudyFolder, design: Design) -> tuple[MultiverseCell, ...]:
     if not design.multiverse:
         return ()
-    universes = multiverse.universes(design.question, study_replication.variants_of(study))
+    universes = multiverse.universes(design.question, study_request.variants_of(study))
     return multiverse.cells(study, universes, study_values.splits_with_metric(study, design), study_values.current_verdicts)
 
 

@@ -16,7 +16,6 @@ from glasshouse.studies import (
     run_queue,
     study_folder,
     study_planning,
-    study_replication,
     study_request,
     study_values,
     tuning,
@@ -85,10 +84,10 @@ def _replication(asked: Question, options: StudyOptions, name_of_original: str) 
     """The question of a study once more, with fresh seeds. A replication of a registered study is registered."""
     if changed := " ".join([*asked.words, *words_of(asked)]):
         raise SpecError(f"a replication asks the question of its study, so {changed!r} cannot be set; leave it out")
-    original = study_replication.find_original(name_of_original)
+    original = study_request.find_original(name_of_original)
     design = original.design()
     name = f"{original.name}-replication" if options.name is None else options.name
-    variants = study_replication.variants_of(original)
+    variants = study_request.variants_of(original)
     root, existing = original.path.parent, study_folder.find_or_none(original.path.with_name(name))
     if existing and existing.design().replicates == original.name:
         seeds, tuning_plan = existing.design().seeds, existing.design().tuning
@@ -96,8 +95,8 @@ def _replication(asked: Question, options: StudyOptions, name_of_original: str) 
         if wanted is not None and arms.parse_seeds(wanted) not in (seeds, tuple(range(len(seeds)))):
             raise SpecError(f"is not what {existing.path} has; leave it out, or choose another --name", "seeds", wanted)
     else:
-        seeds = study_replication.fresh_seeds(original, options.seeds)
-        tuning_plan = tuning.parse(design.question.tune, variants, seeds, study_replication.first_tuning_seed(original))
+        seeds = study_request.fresh_seeds(original, options.seeds)
+        tuning_plan = tuning.parse(design.question.tune, variants, seeds, study_request.first_tuning_seed(original))
     register = options.register or (existing is None and design.registered is not None)
     return StudyRequest(
         question=design.question,
@@ -204,7 +203,7 @@ def _add_power_plan(study: StudyFolder) -> None:
 
 def _run_multiverse(study: StudyFolder, design: Design, place: Place, report: Report) -> Submission | None:
     """Run the studies of the other universes, and score the items of every split if items are a sample."""
-    variants = study_replication.variants_of(study)
+    variants = study_request.variants_of(study)
     splits = study_values.splits_with_metric(study, design)
     for universe in multiverse.universes(design.question, variants):
         folder: StudyFolder | Submission = study
