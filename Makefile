@@ -12,6 +12,9 @@ DOCS := $(VENV)/docs-$(VERSION)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 CODE := src tests benchmarks docs/generate examples
 
+# Tests start many processes, and each would compile every module again where this is set.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install demo lint format test test-slow test-gpu test-slurm test-wheel bench pages docs docs-environment clean
 
 install: $(CORE)

@@ -13,6 +13,8 @@ from tests import needs
 # A busy machine is slow, and that is not a failure.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+# Tests that give no number of their own try fewer examples in `make test` than the usual 100 of `make test-slow`.
+settings.register_profile("few examples", settings.get_profile("any machine"), max_examples=30)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -21,6 +23,8 @@ def pytest_configure(config: pytest.Config) -> None:
     Tables and help are as wide as on a wide terminal, and without colours, wherever the tests run. A console reads that when
     it is made, which may be at the import of a test.
     """
+    if "not slow" in config.option.markexpr:
+        settings.load_profile("few examples")
     os.environ.update(COLUMNS="200", NO_COLOR="1", _TYPER_FORCE_DISABLE_TERMINAL="1")
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ["OMP_NUM_THREADS"] = "1"
