@@ -1,5 +1,7 @@
 """The engine: with a cache and without, rows that join and leave, prefixes, seeds, probabilities, biases."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -20,8 +22,15 @@ SAMPLINGS = [
 ]
 
 
-@pytest.mark.parametrize("position", catalogue.names("position"))
-@pytest.mark.parametrize("options", SAMPLINGS, ids=str)
+# Every position once and every way to draw once; all pairs are slow.
+@pytest.mark.parametrize(
+    ("options", "position"),
+    [
+        pytest.param(options, position, marks=() if options == SAMPLINGS[0] or position == "rotary" else pytest.mark.slow)
+        for options, position in itertools.product(SAMPLINGS, catalogue.names("position"))
+    ],
+    ids=str,
+)
 def test_cached_equals_uncached_token_for_token(tokenizer, position, options):
     """Prompts have different lengths, one above the context, and each window restarts at least once."""
     model = build_decoder(tokenizer.vocabulary, position=position)

@@ -148,6 +148,19 @@ def choices():
 CHOICES = choices()
 
 
+def costly_choices():
+    """The choices for the laws that take longest: quick ones are those with a word that no earlier choice has."""
+    seen = set()
+    for choice in CHOICES:
+        words = set(map(str, choice.values[0].items()))
+        repeated = words <= seen and not choice.marks
+        yield pytest.param(*choice.values, id=choice.id, marks=pytest.mark.slow) if repeated else choice
+        seen |= words
+
+
+COSTLY_CHOICES = list(costly_choices())
+
+
 def build_model(choice, seed=0, **settings):
     sizes = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 24}
     spec = model_spec(**{**sizes, **PICTURES.get(choice["kind"], {}), **choice, **settings})

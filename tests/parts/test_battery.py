@@ -29,6 +29,7 @@ from tests.parts.battery import (
     CAUSAL,
     CHOICES,
     CONTEXT,
+    COSTLY_CHOICES,
     DESCRIBING,
     DEVICE,
     PICTURE_LENGTHS,
@@ -151,6 +152,7 @@ def test_gradients_reach_every_parameter(choice):
         assert may_vanish or parameter.grad.abs().sum() > 0, name
 
 
+@pytest.mark.parametrize("choice", COSTLY_CHOICES)
 def test_gradients_agree_with_finite_differences(choice):
     if PRECISION != "fp32":
         pytest.skip("finite differences are compared in float64")
@@ -242,6 +244,7 @@ def test_save_and_load(choice, tmp_path):
     assert torch.equal(run_model(model, inputs), run_model(other, inputs))
 
 
+@pytest.mark.parametrize("choice", COSTLY_CHOICES)
 def test_counts_are_exact(choice):
     model = build_model(choice, tied=False)
     assert sum(parameter_counts.parameters_by_part(model).values()) == sum(p.numel() for p in model.parameters())
