@@ -30,6 +30,7 @@ def test_a_generated_page_is_current(name):
     assert (ROOT / "docs" / name).read_text() == PAGES[name](), f"docs/{name} is not what the program says; run: make pages"
 
 
+@pytest.mark.slow
 def test_the_pages_of_claims_follow_from_their_record():
     assert glasshouse.claims.check_claims(ROOT / "docs" / "claims") == []
 

@@ -49,7 +49,7 @@ MOST_RESIDENT, MOST_ADDRESSES, MOST_FILE = 2 * GIB, 6 * GIB, 2 * GIB
 PATIENCE, LONG = 10.0, 10.0
 _STYLES = re.compile(r"\x1b\[(?!31mred)[0-9;]*m|\x1b\[\?25[lh]|\x1b\[[0-9]*[AK]|\r(?=\x1b)|\r\n|\x1b\]8;[^\x1b\x07]*\x1b\\")
 _OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|a\rb")
-_REFUSAL = re.compile(r"glasshouse: (?P<text>.*?) \[[a-z0-9-]+\]\r?\n?", re.DOTALL)
+_REFUSAL = re.compile(r"glasshouse: [^\n]+\Z")
 _NO_MEMORY = ("MemoryError", "can't allocate memory", "Unable to allocate", "not enough memory", "Cannot allocate memory")
 
 
@@ -246,10 +246,7 @@ class Attempt:
         if self.interrupted and code in (0, 130):
             return STOPPED
         if code == 2:
-            refusal = _REFUSAL.search(text)
-            if refusal is None and "Usage:" not in text:
-                return SILENT
-            return SILENT if refusal and "\n" in refusal["text"].strip() else REFUSED
+            return REFUSED if _REFUSAL.search(_STYLES.sub("", text).rstrip()) else SILENT
         return ANSWERED if code in (0, 1) else SILENT
 
 

@@ -1,5 +1,8 @@
 """Certificates: correct runs pass, checks that do not apply give a reason, and every kind of error is detected."""
 
+import os
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -12,6 +15,7 @@ from glasshouse.runs.run import Run
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.training.engine import Engine
 from tests import needs
+from tests.cli.program import some_text
 from tests.interop.our_models import random_run
 
 TINY = {
@@ -25,7 +29,10 @@ GPT2 = {"position": "learned", "norm": "layer", "activation": "gelu", "bias": Tr
 def train(**model):
     """A run with the name "tiny" after two steps of training; by default it has the shape of GPT-2."""
     sizes = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 32}
-    return glasshouse.train("demo-lm", name="tiny", device="cpu", model={**sizes, **GPT2, **model}, **TINY)
+    text = Path(os.environ["GLASSHOUSE_RUNS"]).with_name("text.txt")
+    text.write_text(some_text())
+    words = ("demo-lm", f"data.files={text}")
+    return glasshouse.train(*words, name="tiny", device="cpu", model={**sizes, **GPT2, **model}, **TINY)
 
 
 @pytest.fixture(scope="module")

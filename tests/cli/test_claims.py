@@ -46,7 +46,8 @@ def constant_measurements(claim: MadeUpClaim, bench: Bench) -> Measurements:
     return Measurements({**values, "missing": Series({0: 0.0})})
 
 
-def test_pulse(speeches: None) -> None:
+@pytest.mark.slow
+def test_a_quick_run_of_a_claim(speeches: None) -> None:
     listed = worked(call("claims"))
     assert "alibi-extrapolates" in listed.out
     assert "– not tried" in listed.out

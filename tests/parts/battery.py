@@ -150,7 +150,7 @@ CHOICES = choices()
 
 def costly_choices():
     """The choices for the laws that take longest: quick ones are those with a word that no earlier choice has."""
-    seen = set()
+    seen: set[str] = set()
     for choice in CHOICES:
         words = set(map(str, choice.values[0].items()))
         repeated = words <= seen and not choice.marks

@@ -236,6 +236,7 @@ def test_cache_equals_no_cache(choice):
     assert_near(torch.cat(pieces, dim=1), whole)
 
 
+@pytest.mark.parametrize("choice", COSTLY_CHOICES)
 def test_save_and_load(choice, tmp_path):
     model, other = build_model(choice), build_model(choice, seed=1)
     checkpoint.save_tensors(tmp_path / "model.safetensors", dict(model.state_dict()))
@@ -269,6 +270,7 @@ def test_counts_are_exact(choice):
     assert output.isfinite().all()
 
 
+@pytest.mark.parametrize("choice", COSTLY_CHOICES)
 def test_replicas_in_one_call_equal_each_alone(choice):
     if PRECISION != "fp32":
         pytest.skip("replicas are compared in float32")
@@ -280,6 +282,7 @@ def test_replicas_in_one_call_equal_each_alone(choice):
         assert_near(together[index], run_model(model, inputs), 1e-4)
 
 
+@pytest.mark.parametrize("choice", COSTLY_CHOICES)
 def test_dropout_only_in_training(choice):
     if PRECISION == "bf16" and choice["connection"] == "no-residual":
         pytest.skip("the effect of dropout may be below the resolution of bfloat16")

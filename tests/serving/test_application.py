@@ -316,7 +316,9 @@ def test_a_full_queue_a_slow_request_and_a_client_that_goes(language_model: Run)
         assert request(address, "/v1/completions", {**long, "max_tokens": 3})[0] == 200
 
 
-@pytest.mark.parametrize(("top", "raw"), [(2, False), (5, False), (20, False), (2, True)])
+@pytest.mark.parametrize(
+    ("top", "raw"), [(2, False), (2, True), *(pytest.param(top, False, marks=pytest.mark.slow) for top in (5, 20))]
+)
 def test_the_whole_distribution_is_recovered_over_http(language_model: Run, address: str, top: int, raw: bool) -> None:
     own = own_log_probabilities(language_model, language_model.new_completion("the cat").prompt_tokens)[-1]
     with contextlib.ExitStack() as stack:

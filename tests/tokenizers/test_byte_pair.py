@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 import tiktoken
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 
 import tokenizers
 from glasshouse.specs.errors import DataError, GlasshouseError
@@ -15,6 +15,7 @@ from glasshouse.tokenizers import Tokenizer, byte_pair, byte_pair_encoder, load
 from glasshouse.tokenizers.base import VocabularyTooLarge
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.piece_patterns import PATTERNS
+from tests.properties import examples
 from tests.refusals import refused
 from tests.tokenizers import reference_byte_pair
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts, wikitext
@@ -39,7 +40,7 @@ def theirs(trained, tmp_path_factory):
     return tokenizers.Tokenizer.from_file(str(path))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(text=texts)
 def test_decoding_restores_the_text(trained, text):
     for specials in (True, False):
@@ -49,7 +50,7 @@ def test_decoding_restores_the_text(trained, text):
         assert b"".join(trained.token_bytes(id) for id in ids.tolist()).decode() == text
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(text=texts)
 def test_same_ids_as_tokenizers(trained, theirs, text):
     theirs.encode_special_tokens = False
@@ -58,14 +59,14 @@ def test_same_ids_as_tokenizers(trained, theirs, text):
     assert trained.encode(text, specials=False).tolist() == theirs.encode(text).ids
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(ids=strategies.lists(strategies.integers(0, 389), max_size=30))
 def test_any_ids_decode_as_in_tokenizers(trained, theirs, ids):
     assert trained.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
     assert b"".join(map(trained.token_bytes, ids)).decode("utf-8", "replace") == trained.decode(ids)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(text=texts)
 def test_same_ids_as_the_definition(trained, text):
     byte_id = {trained.token_bytes(id): id for id in range(len(SPECIALS), 256 + len(SPECIALS))}
@@ -75,7 +76,7 @@ def test_same_ids_as_the_definition(trained, text):
     assert trained.encode(text, specials=False).tolist() == expected
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(several=strategies.lists(texts, max_size=8))
 def test_a_batch_gives_the_ids_of_its_texts(trained, several):
     for specials in (True, False):
@@ -192,7 +193,7 @@ def test_saved_and_loaded(trained, tmp_path):
     assert (again.pattern, again.specials, again.vocabulary) == (trained.pattern, trained.specials, trained.vocabulary)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(text=texts)
 def test_plain_python_gives_the_same_ids(trained, text):
     ids = trained._encode_plainly(text)

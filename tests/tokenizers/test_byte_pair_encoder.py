@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 
 from glasshouse.tokenizers.byte_pair_encoder import WORK_WORDS, build_merge_table, merge_piece
+from tests.properties import examples
 from tests.tokenizers.reference_byte_pair import encode
 
 BYTE_IDS = np.arange(256, dtype=np.int32)
@@ -22,7 +23,7 @@ def make_merges(pairs):
     return merges
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(pairs=pair_lists, part=strategies.text("abcd", min_size=1, max_size=9), repeats=strategies.integers(1, 60))
 def test_pieces_of_any_length(pairs, part, repeats):
     merges, piece = make_merges(pairs), part.encode() * repeats

@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.byte_pair_training import learn_merges
 from glasshouse.tokenizers.piece_patterns import PATTERNS
 from glasshouse.tokenizers.tokenizer_json import BYTE_OF_LETTER, LETTERS
+from tests.properties import examples
 from tests.tokenizers import reference_byte_pair
 from tests.tokenizers.difficult_texts import PROSE, wikitext
 from tests.tokenizers.package_training import train_with_package
@@ -17,7 +18,7 @@ from tests.tokenizers.package_training import train_with_package
 ALPHABET = np.array([BYTE_OF_LETTER[letter] for letter in LETTERS], np.uint8)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     pieces=strategies.dictionaries(
         strategies.text("abc", min_size=1, max_size=12).map(str.encode),

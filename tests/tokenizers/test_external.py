@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import tokenizers
 from glasshouse.data.document_columns import WordEncoder
@@ -15,6 +15,7 @@ from glasshouse.tokenizers import load
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.external import ExternalTokenizer
 from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
+from tests.properties import examples
 from tests.refusals import refused
 from tests.tokenizers.difficult_texts import PROSE, texts
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -130,7 +131,7 @@ def pair(kind, tmp_path_factory):
     return theirs, ours
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(text=texts)
 def test_same_ids_as_the_package(pair, text):
     theirs, ours = pair

@@ -3,11 +3,12 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 
 from glasshouse.tokenizers import piece_counts
 from glasshouse.tokenizers.piece_counts import PieceCounts, count_stream
 from glasshouse.tokenizers.piece_patterns import PATTERNS
+from tests.properties import examples
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts
 from tests.tokenizers.piece_splitting import split
 
@@ -19,7 +20,7 @@ def as_dict(counts):
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(max_examples=100)
+@examples(100)
 @given(
     text=texts,
     boundaries=strategies.lists(strategies.integers(0, 200)),

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from glasshouse.tokenizers.piece_patterns import (
     CODE_POINTS,
@@ -17,13 +17,14 @@ from glasshouse.tokenizers.piece_patterns import (
     members,
     split,
 )
+from tests.properties import examples
 from tests.tokenizers import piece_splitting
 from tests.tokenizers.difficult_texts import PROSE, texts
 from tokenizers import Regex, pre_tokenizers
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(max_examples=300)
+@examples(300)
 @given(text=texts)
 def test_the_same_pieces_as_compiled_code(pattern, text):
     assert split(text, pattern) == piece_splitting.split(text, pattern)

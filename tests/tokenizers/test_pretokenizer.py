@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from glasshouse.tokenizers.piece_patterns import CODE_POINTS, PATTERNS
 from glasshouse.tokenizers.pretokenizer import character_classes
+from tests.properties import examples
 from tests.tokenizers.difficult_texts import PROSE, texts, wikitext
 from tests.tokenizers.piece_splitting import split
 from tokenizers import Regex, pre_tokenizers
@@ -21,7 +22,7 @@ def expected_split(text, pattern):
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(max_examples=400)
+@examples(400)
 @given(text=texts)
 def test_splits_as_tokenizers_does(pattern, text):
     if text:

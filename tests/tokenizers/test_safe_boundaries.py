@@ -1,16 +1,17 @@
 """Dividing a text at a safe boundary changes no token, with either pattern and with words."""
 
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 
 from glasshouse.tokenizers.piece_patterns import PATTERNS
 from glasshouse.tokenizers.safe_boundaries import last_safe_boundary, split_into_blocks
 from glasshouse.tokenizers.words import word_pattern
+from tests.properties import examples
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts
 from tests.tokenizers.piece_splitting import split
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(text=texts)
 def test_safe_for_every_pre_tokenizer(text):
     boundary = last_safe_boundary(text)
@@ -43,7 +44,7 @@ def test_examples(text, boundary):
     assert last_safe_boundary(text) == boundary
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(parts=strategies.lists(strategies.sampled_from([" ", "<a b>", "<a", " b>", "x", "<a b>c d>"]), max_size=20))
 def test_never_within_a_special_token(parts):
     text, specials = "".join(parts), ["<a b>", "<a b>c d>"]

@@ -4,12 +4,13 @@ import json
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import tokenizers
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers import load
 from glasshouse.tokenizers.byte_pair import BytePair
+from tests.properties import examples
 from tests.refusals import refused
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts
 from tests.tokenizers.package_training import train_with_package
@@ -38,7 +39,7 @@ def pair(request, tmp_path_factory):
     return theirs, load(path)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(text=texts)
 def test_a_file_of_the_package_gives_the_same_ids(pair, text):
     theirs, ours = pair

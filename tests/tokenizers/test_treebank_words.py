@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 
 import tokenizers
 from glasshouse.data import prepared_data
@@ -16,6 +16,7 @@ from glasshouse.tokenizers.piece_patterns import WHITESPACE, class_bits
 from glasshouse.tokenizers.treebank_words import BLANKS, TreebankWords
 from tests import needs
 from tests.needs import needs_data
+from tests.properties import examples
 from tests.refusals import refused
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts
 
@@ -79,7 +80,7 @@ def test_blanks_are_whitespace():
     assert {ord(character) for character in map(chr, range(0x3100)) if re.match(f"[{BLANKS}]", character)} == points
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(text=strategies.one_of(texts, ENGLISH))
 def test_same_ids_as_tokenizers(trained, theirs, text):
     theirs.encode_special_tokens = False
@@ -91,7 +92,7 @@ def test_same_ids_as_tokenizers(trained, theirs, text):
     assert trained.encode(text, specials=False).tolist() == theirs.encode(text).ids
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(text=strategies.one_of(texts, ENGLISH))
 def test_same_words_as_tokenizers(theirs, text):
     """Words outside the vocabulary too, which all have one id."""

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 
 import tokenizers
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.tokenizers import load, words
 from glasshouse.tokenizers.words import Characters, Words
+from tests.properties import examples
 from tests.refusals import refused
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts
 from tokenizers import models, pre_tokenizers, trainers
@@ -26,7 +27,7 @@ def theirs(trained, tmp_path_factory):
     return tokenizers.Tokenizer.from_file(str(path))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(text=texts)
 def test_same_ids_as_tokenizers(trained, theirs, text):
     theirs.encode_special_tokens = False
@@ -38,7 +39,7 @@ def test_same_ids_as_tokenizers(trained, theirs, text):
     assert trained.encode(text, specials=False).tolist() == theirs.encode(text).ids
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(ids=strategies.lists(strategies.integers(0, 39), max_size=20))
 def test_decoded_text_encodes_to_the_same_ids(trained, ids):
     assert trained.encode(trained.decode(ids)).tolist() == ids
@@ -109,7 +110,7 @@ def their_characters(trained_characters, tmp_path_factory):
     return tokenizers.Tokenizer.from_file(str(path))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(text=texts)
 def test_same_ids_as_tokenizers_of_characters(trained_characters, their_characters, text):
     their_characters.encode_special_tokens = False

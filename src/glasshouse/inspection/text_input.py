@@ -223,7 +223,7 @@ class TextInput:
 def check_length(run: Run, tokens: int, limit: int) -> None:
     """Refuse a text that is longer than the run's model was trained to read."""
     if tokens > limit:
-        raise GlasshouseError(f"the text has {tokens} tokens and {run.name} reads {limit} (data.context); shorten the text")
+        raise GlasshouseError(f"the text has {tokens} tokens and {run.name} has data.context={limit}; shorten the text")
 
 
 def token_texts(run: Run, ids: Sequence[int]) -> tuple[str, ...]:

@@ -83,9 +83,9 @@ _NAMES: dict[Any, str] = {
 
 def as_type(value: Any, kind: Any, field: str = "") -> Any:
     """The value as this type. Raises a ValueError that names the field, the rule and the value."""
-    origin, arguments = get_origin(kind) or kind, get_args(kind)
     if kind is Any:
         return value
+    origin, arguments, is_table = _taken_apart(kind)
     if origin is Annotated:
         inner, *rules = arguments
         if isinstance(rules[0], Written):
@@ -100,11 +100,11 @@ def as_type(value: Any, kind: Any, field: str = "") -> Any:
         if value not in arguments:
             raise _wrong(value, "one of: " + ", ".join(map(str, arguments)), field)
         return value
-    if is_typeddict(origin) or is_dataclass(origin):
+    if is_table:
         return _table(value, origin, field)
-    if _json_kind(origin) is dict:
+    if _json_kind(kind) is dict:
         return _object(value, arguments or (str, Any), field)
-    if _json_kind(origin) is list:
+    if _json_kind(kind) is list:
         return _array(value, origin, arguments or (Any,), field)
     if type(value) is not origin and not (origin is float and type(value) is int):
         raise _wrong(value, _name(origin), field)
@@ -184,11 +184,19 @@ def _array(value: Any, origin: Any, kinds: Sequence[Any], field: str) -> Any:
     return tuple(entries) if origin is tuple else entries
 
 
-def _json_kind(kind: Any) -> Any:
+@cache
+def _taken_apart(kind: Any) -> tuple[Any, tuple[Any, ...], bool]:
+    """A type without its arguments, the arguments, and whether its fields are declared."""
     origin = get_origin(kind) or kind
+    return origin, get_args(kind), is_typeddict(origin) or is_dataclass(origin)
+
+
+@cache
+def _json_kind(kind: Any) -> Any:
+    origin, arguments, is_table = _taken_apart(kind)
     if origin is Annotated:
-        return _json_kind(get_args(kind)[0])
-    if is_typeddict(origin) or is_dataclass(origin) or origin is Mapping:
+        return _json_kind(arguments[0])
+    if is_table or origin is Mapping:
         return dict
     return list if origin in (tuple, Sequence) else origin
 

@@ -131,7 +131,10 @@ def add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
             return
         if design.registered:
             listing = ", ".join(map(str, new[:8])) + (", ..." if len(new) > 8 else "")
-            raise SpecError(f"{study.path} is registered without the seeds {listing}; use --replicate, or another --name")
+            raise SpecError(
+                f"{study.path} is registered without the seeds {listing}; test it anew with --replicate, or register looks "
+                "with --until-decided under another --name"
+            )
         if design.tuning and set(new) & set(design.tuning.seeds):
             raise SpecError(f"--seeds contains one of {design.tuning.seeds}, which tuning used; choose others")
         judged = (*design.judged, len(design.seeds)) if design.finished else design.judged

@@ -54,7 +54,9 @@ def check_parts(spec: Spec, device: torch.device | None = None) -> Task:
     model = models.check(task.draft_model(spec.model), spec.data.context)
     task.check_model(model, spec.model.kind)
     if spec.task != "next-token" and (count := model.head.future_tokens):
-        raise SpecError(f"is for task='next-token', not for {spec.task!r}; remove it", "model.head.future_tokens", count)
+        raise SpecError(
+            f"is for task='next-token', not for task={spec.task!r}; remove it", "model.head.future_tokens", count
+        )
     for field in ("gradient_accumulation", "processes"):
         if (count := getattr(spec.training, field)) > 1:
             what = f"training.{field}={count} with model.norm={spec.model.norm!r}"
