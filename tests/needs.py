@@ -73,3 +73,8 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason=REASONS["c
 needs_kernels = pytest.mark.skipif(not _kernels(), reason=REASONS["kernels"])
 needs_data = pytest.mark.skipif(not os.environ.get("GLASSHOUSE_DATA"), reason=REASONS["data"])
 needs_latex = pytest.mark.skipif(not shutil.which("pdflatex"), reason=REASONS["latex"])
+
+
+def slow(*cases: Any) -> list[Any]:
+    """Cases of a test for `make test-slow` alone: further forms of one that `make test` tries."""
+    return [pytest.param(case, marks=pytest.mark.slow) for case in cases]

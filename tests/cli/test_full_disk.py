@@ -62,7 +62,7 @@ def test_the_disk_is_full_while_training(small_disk: Path, text: Path, finished:
     assert losses(run) == losses(finished)
 
 
-@pytest.mark.parametrize("left", [0, 8192])
+@pytest.mark.parametrize("left", [8192, *needs.slow(0)])
 def test_the_disk_is_full_from_the_start(small_disk: Path, finished: Path, left: int) -> None:
     run = shutil.copytree(finished, small_disk / "tiny", ignore=shutil.ignore_patterns("step-00000008", "report.html"))
     change_facts(run, status="training", outcome=None, best=None)
@@ -85,7 +85,7 @@ def test_no_room_for_a_new_run(small_disk: Path, text: Path) -> None:
     assert folders(small_disk) == ["ballast"]
 
 
-@pytest.mark.parametrize("status", ["done", "training"])
+@pytest.mark.parametrize("status", ["training", *needs.slow("done")])
 def test_a_disk_that_is_read_only(small_disk: Path, finished: Path, status: str) -> None:
     make_room(small_disk)
     run = shutil.copytree(finished, small_disk / "tiny")

@@ -78,7 +78,9 @@ def test_a_kill_of_replicas_at_a_random_moment(study: Path, short_text: Path, ch
     assert killed_and_continued(short_text, chance, *how) == nameless(Path("studies/whole"))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_a_signal(study: Path, short_text: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int) -> None:
     """It comes in the third of six runs."""
     look, looked = loop._Loop._read_results, []

@@ -60,7 +60,7 @@ def texts(model, recorded, schedule, chunk, options):
 @pytest.mark.parametrize(
     ("settings", "chunk", "options"),
     [
-        pytest.param(settings, chunk, options, id=f"{name}-{chunk}-{settings}", marks=SLOW if 0 < place < 7 else ())
+        pytest.param(settings, chunk, options, id=f"{name}-{chunk}-{settings}", marks=SLOW if place < 7 else ())
         for place, ((name, options), chunk, settings) in enumerate(
             product(
                 (("on the device", OPTIONS[:-1]), ("mixed", OPTIONS)),

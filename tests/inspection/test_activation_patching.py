@@ -6,6 +6,7 @@ import pytest
 import glasshouse
 from glasshouse.inspection.activation_patching import patch
 from glasshouse.specs.errors import GlasshouseError
+from tests import needs
 from tests.refusals import refused
 
 from .inspected_runs import TEXTS
@@ -45,7 +46,7 @@ def test_texts_of_unequal_lengths_and_equal_texts_are_refused(inspected):
 
 
 @pytest.mark.parametrize("inspected", ["rms-rotary", "encoder-decoder"], indirect=True)
-@pytest.mark.parametrize("suffix", [".svg", ".png"])
+@pytest.mark.parametrize("suffix", [".svg", *needs.slow(".png")])
 def test_heat_maps_are_written(inspected, tmp_path, suffix):
     clean, corrupt = TEXTS[inspected.name]
     glasshouse.patch(inspected.folder.path, clean, corrupt, output=tmp_path / f"maps{suffix}", device="cpu")

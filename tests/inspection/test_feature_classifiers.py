@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import torch
 
 import glasshouse
@@ -36,6 +37,7 @@ def test_the_features_of_a_trained_encoder_separate_the_classes(classifier, labe
         glasshouse.runs.features("tiny", "president", device="cpu")
 
 
+@pytest.mark.slow
 def test_truncated_texts_are_counted_and_a_class_may_have_one_row(classifier, tmp_path):
     path = tmp_path / "odd.jsonl"
     labelled = [*rows(60), ("fruit", "apple " * 100)]
@@ -51,6 +53,7 @@ def test_truncated_texts_are_counted_and_a_class_may_have_one_row(classifier, tm
         train_and_evaluate(classifier, {**splits, "test": LabelledTexts(("a",), ("z",))})
 
 
+@pytest.mark.slow
 def test_a_decoder_has_features(labelled_file, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("wren owl crow " * 400)

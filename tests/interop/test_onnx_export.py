@@ -39,7 +39,7 @@ def compare(run, folder):
     return session
 
 
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("name", ["decoder", *needs.slow(*(name for name in FAST if name != "decoder"))])
 def test_onnxruntime_gives_the_outputs_of_the_run(name, tmp_path):
     compare(random_run(FAST[name]), tmp_path / "out")
 

@@ -21,6 +21,7 @@ from glasshouse.tasks.classifier_task import WideFit
 from glasshouse.tasks.classify import Classify, class_weights
 from glasshouse.training import cost_plan
 from glasshouse.training.job import Job
+from tests import needs
 from tests.data.user_files.labelled_rows import WORDS, labelled_rows
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
@@ -59,7 +60,7 @@ def test_a_batch_holds_texts_truncated_and_padded_to_one_length(file):
     assert task.truncated(shard) == sum(len(shard.texts(np.array([i]))[0]) > 4 for i in range(shard.documents)) > 0
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])
+@pytest.mark.parametrize("kind", ["encoder", *needs.slow("decoder", "recurrent")])
 def test_a_classifier_learns_from_a_file(file, kind):
     data = {"files": [str(file)], "validation": 0.1, "test": 0.1}
     run = glasshouse.train("classifier", name=kind, device="cpu", data=data, **_tables_of(kind))

@@ -10,6 +10,7 @@ from glasshouse.data.shards import Shard
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.masked_token import IGNORED, MaskedToken
+from tests import needs
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
 
@@ -68,7 +69,7 @@ def test_only_masked_tokens_contribute_to_the_loss(task, shard):
     torch.testing.assert_close(task.loss_sum(lambda inputs: logits, batch), expected)
 
 
-@pytest.mark.parametrize("kind", ["encoder", "recurrent"])
+@pytest.mark.parametrize("kind", ["encoder", *needs.slow("recurrent")])
 def test_a_model_learns_to_predict_masked_words(tmp_path, kind):
     # Words come in pairs, so that a masked word follows from its neighbours.
     generator = np.random.default_rng(0)

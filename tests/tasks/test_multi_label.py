@@ -70,6 +70,7 @@ def test_a_batch_has_a_column_for_each_class(rows):
 
 
 @pytest.mark.usefixtures("always_together")
+@pytest.mark.slow
 def test_replicas_learn_as_single_runs_do(rows):
     changes = ("training.epochs=1", "training.replicas=2")
     _, second = glasshouse.runs.train_replicas("multi-label-classifier", f"data.files={rows}", *SMALL, *changes, name="r")

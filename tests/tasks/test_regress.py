@@ -10,6 +10,7 @@ from glasshouse.specs import recipes
 from glasshouse.specs.errors import DataError, Interrupted, SpecError
 from glasshouse.studies.study_values import metric_declaration
 from glasshouse.training.job import Job
+from tests import needs
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
 from tests.tasks.json_rows import use_json_rows, write_rows
@@ -44,7 +45,7 @@ def train(rows, *changes, name=None):
     return glasshouse.train("regressor", f"data.files={rows}", *SMALL, *changes, name=name, device="cpu")
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])
+@pytest.mark.parametrize("kind", ["encoder", *needs.slow("decoder", "recurrent")])
 def test_numbers_are_learned_and_predicted_in_their_own_unit(rows, kind):
     own = ("model.cell=gru", "model.attention=none", "model.position=none") if kind == "recurrent" else ()
     run = train(rows, f"model.kind={kind}", "training.epochs=5", "evaluation.every=50", *own)
@@ -82,6 +83,7 @@ def test_the_best_checkpoint_has_the_lowest_rmse(rows):
 
 
 @pytest.mark.usefixtures("always_together")
+@pytest.mark.slow
 def test_replicas_learn_as_single_runs_do(rows):
     together = glasshouse.runs.train_replicas(
         "regressor", f"data.files={rows}", *SMALL, "training.epochs=1", "training.replicas=2", name="r", device="cpu"

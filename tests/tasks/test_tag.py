@@ -111,6 +111,7 @@ def test_words_beyond_the_context_are_not_scored_and_have_no_tag(sentences):
 
 
 @pytest.mark.usefixtures("always_together")
+@pytest.mark.slow
 def test_replicas_learn_as_single_runs_do(sentences):
     changes = ("training.epochs=1", "training.replicas=2")
     _, second = glasshouse.runs.train_replicas("tagger", f"data.files={sentences}", *SMALL, *changes, name="r", device="cpu")

@@ -14,6 +14,7 @@ from glasshouse.tasks.base import IGNORED
 from glasshouse.tasks.translate import Translate
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import evaluate
+from tests import needs
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
 
@@ -121,7 +122,7 @@ def test_a_truncated_target_has_no_end_token(tmp_path):
         assert (task.end in batch["targets"][row].tolist()) == (len(shard.target.originals[row]) <= 15)
 
 
-@pytest.mark.parametrize("kind", ["encoder-decoder", "decoder"])
+@pytest.mark.parametrize("kind", ["encoder-decoder", *needs.slow("decoder")])
 def test_a_model_learns_to_translate(pairs, kind):
     training = ("training.steps=200", "training.learning_rate=0.01", "training.label_smoothing=0", "evaluation.every=100")
     model = ("model.width=32", "model.dropout=0", f"model.kind={kind}")

@@ -12,6 +12,7 @@ from glasshouse.records import checkpoint, metric_log, run_folder
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, Interrupted, SpecError
 from glasshouse.training import compute_choice, loop
+from tests import needs
 from tests.refusals import refused
 from tests.training.small_runs import (
     delete_checkpoint,
@@ -38,7 +39,7 @@ REPLICAS = (
 CHANGES = [(), ("model.dropout=0.2",), ("training.gradient_accumulation=2",), GROWING]
 
 
-@pytest.fixture(scope="module", params=CHANGES, ids=str)
+@pytest.fixture(scope="module", params=[(), *needs.slow(*CHANGES[1:])], ids=str)
 def uninterrupted(request, tmp_path_factory, shared_cache) -> tuple[tuple[str, ...], Run]:
     """(changes of a spec, a run with these changes that was never interrupted)."""
     folder = tmp_path_factory.mktemp("uninterrupted")
@@ -93,7 +94,7 @@ def test_a_resumed_run_keeps_the_format_and_the_threads_of_its_start(text, monke
     assert run.facts["plan"]["choice"].startswith("fp32 on 1 thread: by rule")
 
 
-@pytest.mark.parametrize("how", ["training.lora_rank=2", "training.freeze=gradual", "training.ema=0.9"])
+@pytest.mark.parametrize("how", ["training.lora_rank=2", *needs.slow("training.freeze=gradual", "training.ema=0.9")])
 def test_a_fine_tuned_run_resumes_exactly(pretrained, rows, how):
     whole = fine_tune(rows, how, name="whole")
     resumed = Run(shutil.copytree(whole.folder.path, whole.folder.path.with_name("resumed")), "cpu")

@@ -11,6 +11,7 @@ from glasshouse.specs.spec import ModelSpec
 from glasshouse.training import cost_plan, warm_start
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
+from tests import needs
 from tests.refusals import refused
 from tests.training import small_runs
 from tests.training.small_runs import CPU, DEMO, FINE_TUNING, fine_tune, train_demo, with_seed
@@ -77,7 +78,7 @@ def backbone_is_equal(run, origin):
     return all(torch.equal(new[name], old[name]) for name in new if not name.startswith("head."))
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["a name in the runs folder", "a path"])
+@pytest.mark.parametrize("named", [True, *needs.slow(False)], ids=["a name in the runs folder", "a path"])
 def test_seed_in_the_name_stands_for_the_seed_of_the_run_that_starts(named, pretrained_by_seed, monkeypatch, tmp_path, rows):
     monkeypatch.setenv("GLASSHOUSE_RUNS", str(pretrained_by_seed if named else tmp_path / "elsewhere"))
     start = "from-{seed}" if named else str(pretrained_by_seed / "from-{seed}")

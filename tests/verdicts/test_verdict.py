@@ -4,15 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glasshouse.verdicts import sequential_tests
 from glasshouse.verdicts.verdict import Summary, VerdictRule, judge, judge_pairs, summarise
+from tests.properties import examples
 
 pytestmark = pytest.mark.filterwarnings("error")
 # The first use of a plan of looks simulates it, which takes longer than the deadline of hypothesis.
-properties = settings(max_examples=50)
+properties = examples(50)
 
 NAN = float("nan")
 # Eighths, their sums and their multiples are exact in binary, so that equal results can be compared exactly.
@@ -25,7 +26,7 @@ rules = st.builds(
     looks=st.sampled_from([(), (4, 8)]),
 )
 # All pairs are more work for each example.
-few_properties = settings(max_examples=15, deadline=None)
+few_properties = examples(15)
 one_look = st.builds(VerdictRule, margin=st.sampled_from([None, 1.0, 20.0]), higher_is_better=st.booleans())
 
 
