@@ -14,11 +14,11 @@ import glasshouse
 SOURCE = Path(glasshouse.__file__).parent
 # The claims get a package of their own, so they are not counted.
 MOST = {
-    "lines": 65_400,
-    "files": 476,
+    "lines": 63_900,
+    "files": 464,
     "public names": 30,
-    "lines with Any": 820,
-    "type: ignore": 26,
+    "lines with Any": 815,
+    "type: ignore": 25,
     "isinstance of models and tasks": 40,
 }
 

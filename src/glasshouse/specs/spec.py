@@ -43,7 +43,10 @@ class DataSpec:
     group: str = setting("", "a column whose equal values stay in one split, by name or number", rare=True)
     stratify: bool = setting(False, "give every split the same shares of the classes", rare=True)
     delimiter: str = setting(
-        "auto", "what separates columns in .csv files", choices=("auto", "comma", "tab", "semicolon", "pipe"), rare=True
+        "auto",
+        "what separates the columns of .csv and .tsv files; auto looks at them",
+        choices=("auto", "comma", "tab", "semicolon", "pipe"),
+        rare=True,
     )
     encoding: str = setting("", "the encoding of text files that are not UTF-8, such as latin-1 or shift_jis", rare=True)
     header: str = setting(
@@ -102,7 +105,9 @@ class ModelSpec(OpenSection):
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
     pruned_heads: tuple[str, ...] = setting((), "attention heads that were removed: blocks.0.attention.2", rare=True)
     initialisation: float = setting(0.5, "initial weights have standard deviation this / sqrt(inputs)", minimum=0)
-    zero_branches: bool = setting(False, "begin with zeros in the last matrix of attention and feed-forward", rare=True)
+    zero_branches: bool = setting(
+        False, "initialise the last matrix of every attention and feed-forward part with zeros", rare=True
+    )
     head: HeadSpec = field(default_factory=HeadSpec)
 
 
@@ -121,14 +126,21 @@ class TrainingSpec(OpenSection):
     learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0)
     schedule: str = setting("cosine", "the learning-rate schedule", choices=("constant", "cosine", "warmup-stable-decay"))
     warmup: float = setting(0.05, "share of the steps in which the learning rate rises from 0", minimum=0, maximum=1)
-    decay: float = setting(0.2, "share of the steps in which a warmup-stable-decay rate falls", minimum=0, maximum=1)
+    decay: float = setting(
+        0.2, "share of the steps after warm-up in which the rate falls (schedule=warmup-stable-decay)", minimum=0, maximum=1
+    )
     final: float = setting(0.1, "final learning rate as a share of the peak", minimum=0, maximum=1)
     beta1: float = setting(0.9, "decay of the gradient's moving average (AdamW, Lion and others)", minimum=0, maximum=0.9999)
-    beta2: float = setting(0.99, "decay of the squared gradients' average, or Lion's stored one", minimum=0, maximum=0.99999)
+    beta2: float = setting(
+        0.99, "decay of the moving average of the squared gradient, or of the gradient with lion", minimum=0, maximum=0.99999
+    )
     weight_decay: float = setting(0.1, "weight decay of matrices; biases and gains are not decayed", minimum=0)
     clip: float = setting(1.0, "clip the gradient to this norm; 0 turns clipping off", minimum=0)
     ema: float = setting(
-        0.0, "decay of a moving average of the weights, used instead of them; 0 turns it off", minimum=0, maximum=0.9999
+        0.0,
+        "decay of an exponential moving average of the weights, used instead of them; 0 turns it off",
+        minimum=0,
+        maximum=0.9999,
     )
     start_from: str = setting(
         "",
@@ -136,11 +148,17 @@ class TrainingSpec(OpenSection):
         "directory, or package:NAME, an installed package with weights",
     )
     freeze: str = setting(
-        "none", "freeze the backbone, all but the head, or unfreeze it gradually", choices=("none", "backbone", "gradual")
+        "none",
+        "backbone freezes everything except the head; gradual unfreezes it from the top down",
+        choices=("none", "backbone", "gradual"),
     )
-    unfrozen_by: float = setting(0.5, "share of the steps by which freeze=gradual unfreezes all", minimum=0, maximum=1)
+    unfrozen_by: float = setting(
+        0.5, "share of the steps by which everything is unfrozen (freeze=gradual)", minimum=0, maximum=1
+    )
     layer_decay: float = setting(1.0, "learning rate of a block as a share of that of the block above", minimum=0, maximum=1)
-    lora_rank: int = setting(0, "rank of LoRA adapters, beside which only the head is trained; 0 means none", minimum=0)
+    lora_rank: int = setting(
+        0, "rank of LoRA adapters; everything except them and the head is frozen; 0 means none", minimum=0
+    )
     lora_alpha: float = setting(16.0, "adapters are scaled by lora_alpha / lora_rank", minimum=0)
     lora_targets: tuple[str, ...] = setting(("projection", "output"), "matrices of a block that get LoRA adapters")
     patience: int = setting(0, "stop early after this many evaluations without improvement; 0 turns it off", minimum=0)

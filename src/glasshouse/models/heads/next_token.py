@@ -28,7 +28,9 @@ class NextTokenHead(Head):
         bias: bool = setting(False, "add an output bias for every token of the vocabulary")
         softcap: float = setting(0.0, "a soft limit of the size of logits; 0 means no limit", minimum=0, rare=True)
         future_tokens: int = setting(0, "tokens after the next that training predicts too", minimum=0, maximum=8, rare=True)
-        future_weight: float = setting(0.3, "weight of their mean loss; the next one has 1", minimum=0, maximum=1, rare=True)
+        future_weight: float = setting(
+            0.3, "weight of the mean loss of these tokens; that of the next token is 1", minimum=0, maximum=1, rare=True
+        )
 
     predicts = "next"
     # Whether training in bfloat16 on CUDA computes the products of this head in 8 bits.

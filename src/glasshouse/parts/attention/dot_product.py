@@ -75,7 +75,9 @@ class DotProductSettings:
 
     query_key_norm: bool = setting(False, "scale queries and keys to unit root mean square, times learned gains", rare=True)
     value_residual: bool = setting(False, "mix the first block's values into later ones, by learned weights", rare=True)
-    attention_softcap: float = setting(0.0, "a soft limit of scores before biases; 0 means none", minimum=0, rare=True)
+    attention_softcap: float = setting(
+        0.0, "a soft limit of the size of scores, before position biases; 0 means none", minimum=0, rare=True
+    )
 
 
 class DotProductAttention(Attention):

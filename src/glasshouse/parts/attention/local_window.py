@@ -27,7 +27,9 @@ class LocalAttention(DotProductAttention):
 
     @dataclass(frozen=True)
     class Settings(DotProductSettings):
-        window: int = setting(0, "where the window ends; 0 means a quarter of the context", minimum=0, maximum=10_000_000)
+        window: int = setting(
+            0, "distance at which the window ends; 0 means a quarter of the context", minimum=0, maximum=10_000_000
+        )
 
     mixes_by_dot_product = False
     unsupported: ClassVar[dict[str, str]] = {

@@ -25,7 +25,9 @@ class FixedCode(Position, ABC):
 
     @dataclass(frozen=True)
     class Settings:
-        position_scale: float = setting(0.0, "factor of the code; 0 makes it as large as initial embeddings", minimum=0)
+        position_scale: float = setting(
+            0.0, "factor of the positional code; 0 makes it as large as the initial embeddings", minimum=0
+        )
 
     mechanism = "embedding"
     scale: Tensor
