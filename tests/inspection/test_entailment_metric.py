@@ -42,7 +42,8 @@ def test_every_split_has_its_metrics(scene_translator, judge):
 def test_a_file_of_pairs_is_judged_too(scene_translator, judge, tmp_path):
     file = tmp_path / "pairs.tsv"
     file.write_text("ein Stern\tsome penguins waddle\nzwei Haie\ttwo sharks\n")
-    metrics = glasshouse.evaluate(scene_translator, file, "cpu", metric="entailment", judge=judge)
+    run = glasshouse.open_run(scene_translator, device="cpu")
+    metrics = run.evaluate(file, metric="entailment", judge=glasshouse.open_run(judge, device="cpu"))
     assert set(metrics) == {str(file)}
     assert metrics[str(file)]["translated"] == 2
     assert metrics[str(file)]["unknown_share"] == pytest.approx(2 / 5)
