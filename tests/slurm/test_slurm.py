@@ -87,7 +87,7 @@ def test_what_the_cluster_cannot_run_is_refused(cluster: SlurmCluster, runs: Pat
     refused(train("a", *STEPS, "--partition", "mian"), LaunchError, "mian", "main")
     refused(train("a", *STEPS, "--time", "3:00:00"), LaunchError, "main", "120 minutes")
     refused(train("a", *STEPS, "--time", "soon"), LaunchError, "soon")
-    refused(train("a", *STEPS, "--nodes", "3"), LaunchError, "3 nodes")
+    refused(train("a", *STEPS, "--nodes", "4"), LaunchError, "4 nodes")
     refused(train("a", *STEPS, "--gpus-per-node", "1"), LaunchError, "GPUs")
     refused(train("a", *STEPS, "data.files=missing.txt"), GlasshouseError, "missing.txt")
     refused(call(*study("a"), "--on", "slurm", "--partition", "mian"), LaunchError)

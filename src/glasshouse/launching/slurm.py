@@ -106,7 +106,9 @@ def check(settings: ClusterSettings) -> None:
     partition = wanted[0]
     if settings.time and partition.seconds and seconds_of(settings.time) > partition.seconds:
         minutes = partition.seconds // 60
-        raise LaunchError(f"is above the {minutes} min of partition {partition.name}; choose less", "time", settings.time)
+        raise LaunchError(
+            f"is above the {minutes} minutes of partition {partition.name}; choose less", "time", settings.time
+        )
     cores = max(settings.cpus_per_task, settings.processes_on_a_node)
     for what, asked, most, remedy in (
         ("nodes", settings.nodes, partition.nodes, "choose fewer --nodes, or another --partition"),
