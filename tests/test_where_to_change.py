@@ -206,8 +206,8 @@ CHANGES = {
         {
             "src/glasshouse/studies/study_options.py": (
                 (
-                    "    all_pairs: bool = option(",
-                    '    remark: str | None = option(None, "A remark about the study.")\n    all_pairs: bool = option(',
+                    "    all_pairs: bool = setting(",
+                    '    remark: str | None = setting(None, "A remark about the study.")\n    all_pairs: bool = setting(',
                 ),
             )
         },

@@ -90,7 +90,7 @@ def test_two_recipes_are_compared(tmp_path: Path) -> None:
     shown = " ".join(worked(call("scale", "transfer", str(old), str(new), *columns, "--output", str(page))).out.split())
     assert "new.csv needs less compute than old.csv for the same loss" in shown
     assert "old.csv needs 2.0" in shown
-    assert "nothing tells whether a file has the same data" in shown
+    assert "nothing tells the data, metric and tokenizer of a file" in shown
     assert "new.csv needs less compute" in page.read_text()
     refused(call("scale", "transfer", str(old), str(old), *columns), DataError)
     refused(call("scale", "transfer", str(old), str(tmp_path / "none.csv"), *columns), GlasshouseError)

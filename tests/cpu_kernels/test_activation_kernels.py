@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
 from glasshouse import cpu_kernels
 from tests.cpu_kernels.comparison import largest_difference, normal
@@ -24,6 +25,14 @@ def test_activations_equal_those_of_torch(threads):
         assert largest_difference(cpu_kernels.squared_relu, lambda x: F.relu(x).square(), x) < 1e-6
     finally:
         torch.set_num_threads(before)
+
+
+def test_activations_are_computed_again_where_they_are_not_stored():
+    x, other = normal(*SHAPE).requires_grad_(), normal(*SHAPE).requires_grad_()
+    for function, inputs in ((cpu_kernels.swiglu, (x, other)), (cpu_kernels.gelu, (x,)), (cpu_kernels.squared_relu, (x,))):
+        again = checkpoint(function, *inputs, use_reentrant=False)
+        for one, two in zip(*(torch.autograd.grad(y.sum(), inputs) for y in (function(*inputs), again)), strict=True):
+            assert torch.equal(one, two)
 
 
 @pytest.mark.parametrize("name", ["gelu", "squared_relu"])

@@ -8,7 +8,7 @@ import pytest
 
 from glasshouse.api import corpora
 from glasshouse.data import file_summaries
-from glasshouse.specs.errors import GlasshouseError, LaunchError
+from glasshouse.specs.errors import LaunchError
 from tests.cli.program import call, refused, some_text, worked
 
 from .cluster import SlurmCluster
@@ -101,5 +101,5 @@ def test_a_worker_that_fails(cluster: SlurmCluster, corpus: Path) -> None:
     worked(on_slurm(2))
     wait_until_ended("out")
     assert statuses("out")[0].state == "1 completed, 1 failed"
-    assert GlasshouseError in worked(call("jobs")).out, logs()
+    assert "File too large" in worked(call("jobs")).out, logs()
     same_as_alone()

@@ -31,8 +31,9 @@ class ActivationFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        results = [torch.empty_like(x) for x in context.saved_tensors]
-        context.derivative(gradient.numel(), 1, *context.saved_tensors, gradient.contiguous(), *results)
+        inputs = context.saved_tensors  # recomputed activations can be asked for once
+        results = [torch.empty_like(x) for x in inputs]
+        context.derivative(gradient.numel(), 1, *inputs, gradient.contiguous(), *results)
         return None, None, *results
 
 

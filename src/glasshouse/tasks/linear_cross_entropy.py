@@ -123,7 +123,7 @@ class _Sum(torch.autograd.Function):
     def backward(context: Any, gradient: Tensor, _: None) -> tuple[Any, ...]:
         features, matrix, bias, targets, saved = context.saved_tensors
         if saved.dim() == targets.dim():
-            return *_Gradient.apply(*context.saved_tensors, gradient, context.smoothing), None, None
+            return *_Gradient.apply(features, matrix, bias, targets, saved, gradient, context.smoothing), None, None
         factor = gradient[..., None, None]
         by_features = torch.matmul(saved, matrix.bfloat16()).to(features.dtype) * factor
         by_matrix = torch.matmul(saved.mT, features.bfloat16()).to(matrix.dtype) * factor
